@@ -1,0 +1,1 @@
+"""What every layer stands on: the convention for T, random streams, records, errors, files."""
