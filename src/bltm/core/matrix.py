@@ -1,8 +1,8 @@
 """The one convention for transition matrices, and their algebra.
 
-``T[..., i, j] = P(noisy label = j | Bayes label = i, x)``: rows are the labels that should be there,
-columns the labels that were given, and every row sums to one (Eq. 1 of the paper). This module is
-the only place that checks it.
+``T[..., i, j] = P(noisy label = j | Bayes label = i, x)``: rows are the labels that should be
+there, columns the labels that were given, and every row sums to one (Eq. 1 of the paper). This
+module is the only place that checks it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,18 @@ def normalise_rows(matrix: torch.Tensor, eps: float = 1e-12) -> torch.Tensor:
     return matrix / matrix.sum(dim=-1, keepdim=True).clamp_min(eps)
 
 
+def log_entries(T: torch.Tensor) -> torch.Tensor:
+    """Return ``log T`` with a finite value, and no gradient, where T is zero.
+
+    Examples
+    --------
+    >>> log_entries(torch.tensor([1.0, 0.0])).tolist()
+    [0.0, -10000.0]
+    """
+    # The logarithm of the smallest normal number (-87 in float32) would let zeros leak into sums.
+    return T.clamp_min(torch.finfo(T.dtype).tiny).log().masked_fill(T <= 0, -1e4)
+
+
 def sample_rows(rows: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw one label from each probability row, by inversion of its cumulative sum.
 
@@ -94,4 +106,4 @@ def project_to_simplex(values: FloatArray) -> FloatArray:
     support = ordered - excess / np.arange(1, n_classes + 1) > 0
     last = n_classes - 1 - support[:, ::-1].argmax(axis=1)
     shift = excess[np.arange(len(values)), last] / (last + 1)
-    return np.maximum(values - shift[:, None], 0.0)
+    return np.asarray(np.maximum(values - shift[:, None], 0.0))

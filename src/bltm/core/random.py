@@ -56,7 +56,7 @@ def torch_stream(seed: int, *names: str | int) -> Iterator[None]:
     True
     """
     value = derived_seed(seed, *names)
-    cuda = list(torch.cuda.default_generators) if torch.cuda.is_initialized() else []
+    cuda = list(torch.cuda.default_generators)  # empty until CUDA is initialised
     # The generators are seeded directly: torch.manual_seed would also queue a call for every
     # device that is not initialised yet, at each step.
     generators = [torch.default_generator, *cuda]

@@ -1,0 +1,123 @@
+"""Noisy class posteriors P(noisy label | x): of a network, cross-fitted, or of the user's model.
+
+Section 4.2 needs them, and so does every method that estimates a transition matrix. In-sample
+posteriors come from a model that has seen the labels it is asked about; cross-fitted ones do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from torch import nn
+
+from bltm.core.errors import InputError
+from bltm.core.random import derived_seed
+from bltm.core.records import Examples, FloatArray, IntArray, Posterior, Split
+from bltm.data.splits import folds
+from bltm.engine.job import Job
+from bltm.engine.predict import predict
+from bltm.engine.schedule import Schedule
+from bltm.engine.supervised import fit_cross_entropy
+
+Probs = NDArray[np.float32]
+
+
+def network_probs(job: Job, network: nn.Module, index: IntArray) -> Probs:
+    """Return a classification network's probabilities for some examples."""
+    logits = predict(network, job.data.examples, index, job.bench.fabric)
+    return torch.softmax(logits, dim=1).numpy()
+
+
+def in_sample_posterior(job: Job, network: nn.Module) -> Posterior:
+    """Return the posteriors of a network that was trained on these labels."""
+    return Posterior(network_probs(job, network, np.arange(len(job.data))), False, "network")
+
+
+def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> Posterior:
+    """Return posteriors in which no example is judged by a network that saw its label.
+
+    The training split is cut into ``k`` folds; each fold is judged by a network trained on the
+    others. Examples outside the training split are judged by the mean of all networks.
+    """
+    train = job.split.train
+    fold_of = folds(job.data, train, k, job.bench.seed)
+    k = int(fold_of.max()) + 1
+    everyone = np.arange(len(job.data))
+    own_fold = _spread(fold_of, train, job.data.group)
+    probs = np.zeros((len(job.data), job.data.n_classes), dtype=np.float32)
+    for number in range(k):
+        rest = replace(job, split=Split(train[fold_of != number], job.split.validation))
+        network = fit_cross_entropy(rest, f"{stage}/fold-{number + 1}", schedule)
+        fold_probs = network_probs(job, network, everyone)
+        probs += np.where((own_fold == number)[:, None], fold_probs, 0.0)
+        probs += np.where((own_fold < 0)[:, None], fold_probs / k, 0.0)
+    return Posterior(probs, True, f"{k} cross-fitted networks")
+
+
+def model_posterior(job: Job, model: Any, k: int | None) -> Posterior:
+    """Return the posteriors of a scikit-learn classifier, cross-fitted when ``k`` is given.
+
+    Parameters
+    ----------
+    job
+        The fit.
+    model
+        Any classifier with ``predict_proba``; it is cloned, and sees flat numeric inputs.
+    k
+        Number of folds, or None for in-sample posteriors.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InputError(
+            "posterior",
+            f"{type(model).__name__} has no predict_proba",
+            "Give a probabilistic classifier such as LogisticRegression().",
+        )
+    inputs = flat_inputs(job.data.examples)
+    train, everyone = job.split.train, np.arange(len(job.data))
+    if k is None:
+        probs = _fitted_probs(job, model, inputs, train, everyone)
+        return Posterior(probs, False, type(model).__name__)
+    fold_of = folds(job.data, train, k, job.bench.seed)
+    own_fold = _spread(fold_of, train, job.data.group)
+    probs = np.zeros((len(job.data), job.data.n_classes), dtype=np.float32)
+    n_folds = int(fold_of.max()) + 1
+    for number in range(n_folds):
+        fold_probs = _fitted_probs(job, model, inputs, train[fold_of != number], everyone)
+        probs += np.where((own_fold == number)[:, None], fold_probs, 0.0)
+        probs += np.where((own_fold < 0)[:, None], fold_probs / n_folds, 0.0)
+    return Posterior(probs, True, f"cross-fitted {type(model).__name__}")
+
+
+def flat_inputs(examples: Examples) -> Probs:
+    """Return all inputs as rows of numbers, for models that are not networks."""
+    index = [torch.arange(len(examples))]
+    batches = examples.batches(index, torch.device("cpu"))
+    return torch.cat([x.reshape(len(x), -1) for x in batches]).numpy()
+
+
+def _fitted_probs(
+    job: Job, model: Any, inputs: Probs, train: IntArray, index: IntArray
+) -> Probs:
+    fitted = clone(model)
+    if "random_state" in fitted.get_params():
+        fitted.set_params(random_state=derived_seed(job.bench.seed, "posterior") % 2**31)
+    fitted.fit(inputs[train], job.data.labels[train], **_weights(fitted, job.data.weights[train]))
+    probs = np.zeros((len(index), job.data.n_classes), dtype=np.float32)
+    probs[:, np.asarray(fitted.classes_, dtype=np.int64)] = fitted.predict_proba(inputs[index])
+    return probs
+
+
+def _weights(model: Any, weights: FloatArray) -> dict[str, FloatArray]:
+    return {} if (weights == weights[0]).all() else {"sample_weight": weights}
+
+
+def _spread(fold_of: IntArray, train: IntArray, group: IntArray) -> IntArray:
+    """Return the fold of every example; copies share it, and -1 means none."""
+    by_group = np.full(int(group.max()) + 1, -1, dtype=np.int64)
+    by_group[group[train]] = fold_of
+    return by_group[group]

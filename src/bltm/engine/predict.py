@@ -1,0 +1,77 @@
+"""Apply a network to examples, in batches, without gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from bltm.core.records import Examples, IntArray
+from bltm.engine.batches import in_batches
+from bltm.engine.devices import all_sum
+
+BATCH = 512
+
+
+@torch.inference_mode()
+def stream_outputs(
+    module: nn.Module,
+    examples: Examples,
+    index: IntArray,
+    device: torch.device,
+    apply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    batch_size: int = BATCH,
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield indices and outputs batch by batch, with the module in evaluation mode.
+
+    Parameters
+    ----------
+    module
+        The network; it is moved to the device and keeps its mode.
+    examples, index
+        Which inputs.
+    device
+        Where to compute.
+    apply
+        Computes the output from inputs and indices; calls the module by default.
+    batch_size
+        How many at a time.
+    """
+    training = module.training
+    module.to(device).eval()
+    batches = in_batches(torch.from_numpy(np.ascontiguousarray(index)), batch_size, 1)
+    try:
+        for batch, x in zip(batches, examples.batches(batches, device), strict=True):
+            yield batch, module(x) if apply is None else apply(x, batch)
+    finally:
+        module.train(training)
+
+
+def predict(
+    module: nn.Module,
+    examples: Examples,
+    index: IntArray,
+    fabric: Fabric,
+    apply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    batch_size: int = BATCH,
+) -> torch.Tensor:
+    """Return the outputs for some examples on the CPU, in the order of ``index``.
+
+    Each process computes a share, and all of them get the whole.
+    """
+    place = np.arange(len(index))[fabric.global_rank :: fabric.world_size]
+    parts = [
+        output.float()
+        for _, output in stream_outputs(
+            module, examples, index[place], fabric.device, apply, batch_size
+        )
+    ]
+    share = torch.cat(parts) if parts else torch.zeros(0)
+    if fabric.world_size == 1:
+        return share.cpu()
+    whole = torch.zeros(len(index), *share.shape[1:], device=fabric.device)
+    whole[torch.from_numpy(place).to(fabric.device)] = share
+    return all_sum(fabric, whole).cpu()

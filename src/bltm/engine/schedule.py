@@ -1,0 +1,139 @@
+"""How long and how fast a stage trains: a frozen description, and the optimiser made from it.
+
+The learning rate is a pure function of the step, so there is no scheduler state to save.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from bltm.core.errors import InputError
+
+WARM_FRACTION = 0.25
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One stage's training.
+
+    Attributes
+    ----------
+    epochs, lr, optimizer, momentum, weight_decay, batch_size
+        As usual; ``momentum`` is used by SGD only.
+    decay
+        "constant"; "one-cycle": linear rise to ``lr`` over the first quarter of the steps, then
+        half a cosine down to zero; "steps": divided by ten at each of ``milestones``.
+    milestones
+        Epochs after which the rate is divided by ten.
+    min_steps
+        Small data sets get more epochs until this many steps are made.
+    select
+        Which epoch's weights are kept, judged on noisy validation data: the best "accuracy", the
+        least "loss", or simply the "last".
+    keep_start
+        Whether the weights before the first step compete in the selection.
+    """
+
+    epochs: int
+    lr: float
+    optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
+    decay: Literal["constant", "one-cycle", "steps"] = "constant"
+    milestones: tuple[int, ...] = ()
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    batch_size: int = 128
+    min_steps: int = 0
+    select: Literal["last", "accuracy", "loss"] = "last"
+    keep_start: bool = False
+
+    def __post_init__(self) -> None:
+        if self.epochs < 0:
+            raise InputError("epochs", f"must not be negative, got {self.epochs}")
+        if self.batch_size < 1:
+            raise InputError("batch_size", f"must be at least 1, got {self.batch_size}")
+        if not (math.isfinite(self.lr) and self.lr >= 0):
+            raise InputError("lr", f"must be finite and not negative, got {self.lr}")
+
+    def fitted_to(self, n_examples: int) -> Schedule:
+        """Return the schedule for ``n_examples``: smaller batches and more epochs for small data.
+
+        Examples
+        --------
+        >>> Schedule(epochs=2, lr=0.1, min_steps=100).fitted_to(100).epochs
+        15
+        """
+        if self.epochs == 0 or n_examples == 0:
+            return self
+        if not self.min_steps:
+            return self
+        batch = max(1, min(self.batch_size, max(16, n_examples // 8)))
+        steps = math.ceil(n_examples / batch)
+        return replace(
+            self, batch_size=batch, epochs=max(self.epochs, math.ceil(self.min_steps / steps))
+        )
+
+    def rate(self, step: int, steps_per_epoch: int) -> float:
+        """Return the learning rate of a step, counted from the start of the stage."""
+        if self.decay == "constant":
+            return self.lr
+        if self.decay == "steps":
+            epoch = step // steps_per_epoch
+            return self.lr * float(0.1 ** sum(epoch >= milestone for milestone in self.milestones))
+        total = max(1, self.epochs * steps_per_epoch)
+        warm = max(1, round(WARM_FRACTION * total))
+        if step < warm:
+            return self.lr * (step + 1) / warm
+        return self.lr * 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schedule as plain values."""
+        return asdict(self)
+
+
+def make_optimizer(
+    modules: Mapping[str, nn.Module], schedule: Schedule, rates: Mapping[str, float] | None = None
+) -> torch.optim.Optimizer:
+    """Return one optimiser over all modules, one parameter group for each.
+
+    Parameters
+    ----------
+    modules
+        The networks that are trained; their gradients are disjoint, so one optimiser serves.
+    schedule
+        The stage's schedule.
+    rates
+        Factors on the learning rate of single modules. A module that has a factor is not
+        weight-decayed: it is a correction such as the revision, not a network.
+    """
+    rates = rates or {}
+    groups: list[dict[str, Any]] = []
+    for name, module in modules.items():
+        group: dict[str, Any] = {
+            "params": [p for p in module.parameters() if p.requires_grad],
+            "factor": float(rates.get(name, 1.0)),
+        }
+        if name in rates:
+            group["weight_decay"] = 0.0
+        groups.append(group)
+    # The fused kernels update all parameters in one call, on CPU and GPU; MPS has its own path.
+    fused = all(p.device.type != "mps" for group in groups for p in group["params"])
+    common: dict[str, Any] = {
+        "lr": schedule.lr,
+        "weight_decay": schedule.weight_decay,
+        "fused": fused,
+    }
+    if schedule.optimizer == "sgd":
+        return torch.optim.SGD(groups, momentum=schedule.momentum, **common)
+    if schedule.optimizer == "adam":
+        return torch.optim.Adam(groups, **common)
+    if schedule.optimizer == "adamw":
+        return torch.optim.AdamW(groups, **common)
+    raise InputError(
+        "optimizer", f"unknown: {schedule.optimizer!r}", "Use 'sgd', 'adam' or 'adamw'."
+    )

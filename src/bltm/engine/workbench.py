@@ -1,0 +1,247 @@
+"""Where stages run: devices, seed, store and progress in one place.
+
+A stage is finished once. What it left behind is written to the store, so that a run that is
+started again takes finished stages from there and goes on inside the unfinished one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from bltm.core.errors import InputError
+from bltm.core.random import stream, torch_stream
+from bltm.engine.batches import Task, in_batches
+from bltm.engine.checkpoint import pack, unpack
+from bltm.engine.loop import Step, TrainState, train
+from bltm.engine.progress import Reporter
+from bltm.engine.schedule import Schedule, make_optimizer
+from bltm.engine.selection import Score
+from bltm.engine.store import Artifact, Store
+
+Record = TypeVar("Record")
+
+
+class Interrupted(Exception):
+    """The user asked to stop; everything is saved and the run can be resumed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a training stage did: epochs, the one selected, its figures, and the examples seen."""
+
+    stage: str
+    epochs: int
+    selected_epoch: int
+    metrics: dict[str, float]
+    examples_seen: int
+
+
+@dataclass
+class Workbench:
+    """Runs stages.
+
+    Attributes
+    ----------
+    fabric
+        Devices and processes.
+    seed
+        The one seed; every random stream is named from it.
+    store
+        Where finished stages and the running one's state go.
+    reporter
+        Who tells the user.
+    checkpoint_every
+        Seconds between two saves of the running stage inside an epoch.
+    checkpoint_least
+        Seconds that must have passed for the end of an epoch to be saved.
+    stop_requested
+        Asked after each step; when it says yes the state is saved and :class:`Interrupted` raised.
+    outcomes
+        What the stages so far did.
+    """
+
+    fabric: Fabric
+    seed: int
+    store: Store = field(default_factory=Store)
+    reporter: Reporter = field(default_factory=Reporter)
+    checkpoint_every: float = 60.0
+    checkpoint_least: float = 1.0
+    stop_requested: Callable[[], bool] = lambda: False
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def device(self) -> torch.device:
+        """Return the device of this process."""
+        return self.fabric.device
+
+    def stream(self, *names: str | int) -> np.random.Generator:
+        """Return a named random stream of the run's seed."""
+        return stream(self.seed, *names)
+
+    def new(self, name: str, make: Callable[[], nn.Module]) -> nn.Module:
+        """Make a module with weights drawn from its own stream, laid out for speed."""
+        with torch_stream(self.seed, name, "weights"):
+            module = make().to(self.device)
+        return module.to(memory_format=torch.channels_last)  # type: ignore[no-any-return, call-overload]
+
+    def fit(
+        self,
+        stage: str,
+        modules: Mapping[str, nn.Module],
+        step: Step,
+        task: Task,
+        schedule: Schedule,
+        *,
+        score: Score | None = None,
+        validation: Task | None = None,
+        rates: Mapping[str, float] | None = None,
+    ) -> Outcome:
+        """Train modules in place and leave them with the selected weights.
+
+        Parameters
+        ----------
+        stage
+            The stage's name: of its files, its random streams and its lines in the history.
+        modules
+            The networks to train, by the names under which the step knows them.
+        step
+            Gives one loss value per example of a batch.
+        task, schedule
+            What to train on, and how.
+        score, validation
+            For the selection on noisy data that was held out.
+        rates
+            Factors on the learning rate of single modules.
+        """
+        if len(task) < 2 * self.fabric.world_size:
+            raise InputError(
+                "X",
+                f"stage '{stage}' has {len(task)} examples for {self.fabric.world_size} processes",
+                "Give more examples or use fewer processes.",
+            )
+        schedule = schedule.fitted_to(len(task))
+        finished = self.store.load(stage)
+        if finished is None:
+            finished = self._train(
+                stage, modules, step, task, schedule, score, validation, rates or {}
+            )
+        else:
+            for name, module in modules.items():
+                module.load_state_dict(_part(finished.tensors, name))
+        outcome = Outcome(**finished.values)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def record(self, stage: str, kind: type[Record], compute: Callable[[], Record]) -> Record:
+        """Compute a record (a dataclass of arrays and plain values) once and keep it."""
+        finished = self.store.load(stage)
+        if finished is not None:
+            arrays = {name: tensor.numpy() for name, tensor in finished.tensors.items()}
+            return kind(**arrays, **finished.values)
+        result = compute()
+        tensors: dict[str, torch.Tensor] = {}
+        values: dict[str, Any] = {}
+        for item in fields(result):  # type: ignore[arg-type]
+            value = getattr(result, item.name)
+            if isinstance(value, np.ndarray):
+                tensors[item.name] = torch.from_numpy(np.ascontiguousarray(value))
+            else:
+                values[item.name] = value
+        self.store.save(stage, Artifact(tensors, values))
+        return result
+
+    def _train(
+        self,
+        stage: str,
+        modules: Mapping[str, nn.Module],
+        step: Step,
+        task: Task,
+        schedule: Schedule,
+        score: Score | None,
+        validation: Task | None,
+        rates: Mapping[str, float],
+    ) -> Artifact:
+        state = TrainState(dict(modules), make_optimizer(modules, schedule, rates))
+        partial = f"{stage}.partial"
+        saved = self.store.load(partial)
+        if saved is not None:
+            unpack(saved, state)
+        self.store.rewind(stage, state.epoch)
+        steps = len(in_batches(task.index, schedule.batch_size, 2 * self.fabric.world_size))
+        self.reporter.begin(stage, schedule.epochs * steps, state.epoch * steps + state.position)
+        clock = _Clock()
+
+        def tick(state: TrainState, _: int) -> None:
+            self.reporter.step()
+            if self.stop_requested():
+                self.store.save(partial, pack(state))
+                raise Interrupted
+            if self.store.persistent and clock.elapsed() >= self.checkpoint_every:
+                self.store.save(partial, pack(state))
+                clock.restart()
+
+        metrics: dict[str, float] = {}
+        try:
+            for record in train(
+                state,
+                step,
+                task,
+                schedule,
+                self.fabric,
+                stage=stage,
+                seed=self.seed,
+                score=score,
+                validation=validation,
+                tick=tick,
+            ):
+                self.store.append(record.to_json())
+                self.reporter.epoch(record)
+                metrics = record.metrics
+                if self.store.persistent and clock.elapsed() >= self.checkpoint_least:
+                    self.store.save(partial, pack(state))
+                    clock.restart()
+        finally:
+            self.reporter.end()
+        selected = schedule.epochs
+        if state.best is not None:
+            state.best.restore(state.modules)
+            selected, metrics = state.best.epoch, state.best.metrics
+        outcome = Outcome(stage, schedule.epochs, selected, metrics, schedule.epochs * len(task))
+        finished = Artifact(_flat(modules), asdict(outcome))
+        self.store.save(stage, finished)
+        self.store.discard(partial)
+        return finished
+
+
+class _Clock:
+    """Seconds since it was last restarted."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self._since = time.monotonic()
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._since
+
+
+def _flat(modules: Mapping[str, nn.Module]) -> dict[str, torch.Tensor]:
+    return {
+        f"{name}/{key}": value
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+
+
+def _part(tensors: Mapping[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    prefix = f"{name}/"
+    return {key[len(prefix) :]: t for key, t in tensors.items() if key.startswith(prefix)}
