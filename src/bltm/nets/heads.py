@@ -1,0 +1,194 @@
+"""Heads that turn features into rows and columns of T*(x), in the log domain.
+
+Both heads can start from a class-dependent matrix ``base``, so that a class that few examples speak
+of keeps a sane row, and learn how T*(x) departs from it. What they share::
+
+    rows(features, bayes_labels)       -> log T[b, y*_b, :] and the departure from base, (B, C) each
+    log_columns(features, noisy_labels) -> log T[b, :, ỹ_b], shape (B, C)
+    matrix(features)                   -> T, shape (B, C, C)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn.functional import linear
+
+from bltm.core.matrix import check_transition, normalise_rows
+
+# Entries of one transient block: 16 MB in float32, and two or three are alive at a time.
+BLOCK = 4 * 1024 * 1024
+BASE_FLOOR = 1e-6
+PART_SPREAD = 0.1
+
+Base = torch.Tensor | NDArray[Any] | None
+
+
+class TransitionHead(nn.Module):
+    """What a transition network asks of its head; ``log_base`` is the log of the base matrix."""
+
+    log_base: torch.Tensor
+
+    def __init__(self, n_classes: int, base: Base) -> None:
+        super().__init__()
+        self.n_classes = n_classes
+        self.register_buffer("log_base", _log_base(base, n_classes))
+
+    def rows(
+        self, features: torch.Tensor, bayes_labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``log T[b, y*_b, :]`` and how it departs from the base, each (B, C)."""
+        raise NotImplementedError
+
+    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+        """Return ``log T[b, :, ỹ_b]``, shape (B, C)."""
+        raise NotImplementedError
+
+    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+        """Return T, shape (B, C, C)."""
+        raise NotImplementedError
+
+
+class DenseHead(TransitionHead):
+    """The paper's head, a linear layer with C² outputs, as a residual on a base matrix.
+
+    ``T(x) = softmax(log base + r(x))`` over the last axis, with r linear in the features (Eq. 2).
+    Without a base this is the paper's head; with one, r is zero at first and ``T(x) = base``.
+
+    Parameters
+    ----------
+    n_features
+        Width d of the features.
+    n_classes
+        Number of classes C.
+    base
+        Class-dependent matrix (C, C), or None.
+
+    Examples
+    --------
+    >>> head = DenseHead(4, 2, torch.tensor([[0.9, 0.1], [0.25, 0.75]]))
+    >>> head.matrix(torch.randn(1, 4)).detach().round(decimals=4).tolist()[0]
+    [[0.8999999761581421, 0.10000000149011612], [0.25, 0.75]]
+    """
+
+    def __init__(self, n_features: int, n_classes: int, base: Base = None) -> None:
+        super().__init__(n_classes, base)
+        self.residual = nn.Linear(n_features, n_classes * n_classes)
+        if base is not None:
+            nn.init.zeros_(self.residual.weight)
+            nn.init.zeros_(self.residual.bias)
+
+    def rows(
+        self, features: torch.Tensor, bayes_labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``log T[b, y*_b, :]`` and ``r[b, y*_b, :]``, each (B, C)."""
+        size = max(1, BLOCK // self.n_classes**2)
+        residual = torch.cat(
+            [
+                self._residuals(part)[torch.arange(len(part), device=part.device), labels]
+                for part, labels in zip(
+                    torch.split(features, size), torch.split(bayes_labels, size), strict=True
+                )
+            ]
+        )
+        return (self.log_base[bayes_labels] + residual).log_softmax(-1), residual
+
+    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+        """Return ``log T[b, :, ỹ_b]``, shape (B, C), some rows of T at a time."""
+        n_classes = self.n_classes
+        step = max(1, BLOCK // (n_classes * max(1, len(features))))
+        weight = self.residual.weight.view(n_classes, n_classes, -1)
+        bias = self.residual.bias.view(n_classes, n_classes)
+        index = noisy_labels.view(-1, 1, 1)
+        columns = []
+        for start in range(0, n_classes, step):
+            block = slice(start, start + step)
+            logits = linear(features, weight[block].flatten(0, 1), bias[block].flatten())
+            logits = logits.view(len(features), -1, n_classes) + self.log_base[block]
+            chosen = logits.gather(2, index.expand(-1, logits.shape[1], 1)).squeeze(2)
+            columns.append(chosen - logits.logsumexp(2))
+        return torch.cat(columns, dim=1)
+
+    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+        """Return T, shape (B, C, C)."""
+        return (self.log_base + self._residuals(features)).softmax(-1)
+
+    def _residuals(self, features: torch.Tensor) -> torch.Tensor:
+        residuals: torch.Tensor = self.residual(features)
+        return residuals.view(-1, self.n_classes, self.n_classes)
+
+
+class PartsHead(TransitionHead):
+    """A mixture of K matrices, for many classes: d·K + K·C² parameters instead of d·C².
+
+    ``T(x) = Σ_k w_k(x) A_k`` with ``w = softmax`` of a linear layer and row-stochastic
+    ``A_k = softmax(log base + R_k)``. A row or a column of T costs O(K·C) for each example.
+
+    Parameters
+    ----------
+    n_features
+        Width d of the features.
+    n_classes
+        Number of classes C.
+    n_parts
+        Number of matrices K.
+    base
+        Class-dependent matrix (C, C), or None.
+
+    References
+    ----------
+    Xia et al. (2020), Part-dependent Label Noise, has the same form with fixed weights.
+
+    Examples
+    --------
+    >>> head = PartsHead(4, 100, n_parts=2)
+    >>> sum(parameter.numel() for parameter in head.parameters())
+    20010
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, n_parts: int = 16, base: Base = None
+    ) -> None:
+        super().__init__(n_classes, base)
+        self.mixture = nn.Linear(n_features, n_parts)
+        # Equal parts would get equal gradients and stay equal.
+        self.parts = nn.Parameter(PART_SPREAD * torch.randn(n_parts, n_classes, n_classes))
+
+    def rows(
+        self, features: torch.Tensor, bayes_labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return ``log T[b, y*_b, :]`` and its difference from the log of the base.
+
+        The difference is taken after mixing: parts that cancel each other do not count.
+        """
+        base = self.log_base[bayes_labels]
+        log_parts = (self.parts[:, bayes_labels] + base).log_softmax(-1)
+        log_rows = (self._log_mixture(features).T[:, :, None] + log_parts).logsumexp(0)
+        return log_rows, log_rows - base.log_softmax(-1)
+
+    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+        """Return ``log T[b, :, ỹ_b]``, shape (B, C)."""
+        normalisers = torch.stack([(part + self.log_base).logsumexp(-1) for part in self.parts])
+        chosen = self.parts[:, :, noisy_labels] + self.log_base[:, noisy_labels]
+        log_parts = chosen - normalisers[:, :, None]
+        return (self._log_mixture(features).T[:, None, :] + log_parts).logsumexp(0).T
+
+    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+        """Return T, shape (B, C, C)."""
+        parts = (self.parts + self.log_base).softmax(-1)
+        return torch.einsum("bk,kij->bij", self._log_mixture(features).exp(), parts)
+
+    def _log_mixture(self, features: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.mixture(features)
+        return logits.log_softmax(-1)
+
+
+def _log_base(base: Base, n_classes: int) -> torch.Tensor:
+    if base is None:
+        return torch.zeros(n_classes, n_classes)
+    values = base.detach().cpu().numpy() if isinstance(base, torch.Tensor) else base
+    checked = torch.from_numpy(check_transition(values, "base", atol=1e-4))
+    return normalise_rows(checked.clamp_min(BASE_FLOOR)).log().to(torch.get_default_dtype())
