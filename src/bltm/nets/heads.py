@@ -6,10 +6,15 @@ of keeps a sane row, and learn how T*(x) departs from it. What they share::
     rows(features, bayes_labels)       -> log T[b, y*_b, :] and the departure from base, (B, C) each
     log_columns(features, noisy_labels) -> log T[b, :, ỹ_b], shape (B, C)
     matrix(features)                   -> T, shape (B, C, C)
+    log_noisy(features, log_probs)     -> log (p · T), shape (B, C)
+
+The last three take ``revise``, a map from row-stochastic matrices (..., C, C) to such matrices that
+is the same for all instances (the "-V" of BLTM-V).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import linear
 
-from bltm.core.matrix import check_transition, normalise_rows
+from bltm.core.matrix import check_transition, log_entries, normalise_rows
 
 # Entries of one transient block: 16 MB in float32, and two or three are alive at a time.
 BLOCK = 4 * 1024 * 1024
@@ -25,6 +30,7 @@ BASE_FLOOR = 1e-6
 PART_SPREAD = 0.1
 
 Base = torch.Tensor | NDArray[Any] | None
+Revise = Callable[[torch.Tensor], torch.Tensor] | None
 
 
 class TransitionHead(nn.Module):
@@ -43,12 +49,20 @@ class TransitionHead(nn.Module):
         """Return ``log T[b, y*_b, :]`` and how it departs from the base, each (B, C)."""
         raise NotImplementedError
 
-    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+    def log_columns(
+        self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
         """Return ``log T[b, :, ỹ_b]``, shape (B, C)."""
         raise NotImplementedError
 
-    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+    def matrix(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
         """Return T, shape (B, C, C)."""
+        raise NotImplementedError
+
+    def log_noisy(
+        self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``log (p · T)`` for class probabilities p given by their logs, both (B, C)."""
         raise NotImplementedError
 
 
@@ -96,9 +110,14 @@ class DenseHead(TransitionHead):
         )
         return (self.log_base[bayes_labels] + residual).log_softmax(-1), residual
 
-    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+    def log_columns(
+        self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
         """Return ``log T[b, :, ỹ_b]``, shape (B, C), some rows of T at a time."""
         n_classes = self.n_classes
+        if revise is not None:
+            index = noisy_labels.view(-1, 1, 1).expand(-1, n_classes, 1)
+            return log_entries(self.matrix(features, revise).gather(2, index).squeeze(2))
         step = max(1, BLOCK // (n_classes * max(1, len(features))))
         weight = self.residual.weight.view(n_classes, n_classes, -1)
         bias = self.residual.bias.view(n_classes, n_classes)
@@ -112,9 +131,17 @@ class DenseHead(TransitionHead):
             columns.append(chosen - logits.logsumexp(2))
         return torch.cat(columns, dim=1)
 
-    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+    def matrix(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
         """Return T, shape (B, C, C)."""
-        return (self.log_base + self._residuals(features)).softmax(-1)
+        T = (self.log_base + self._residuals(features)).softmax(-1)
+        return T if revise is None else revise(T)
+
+    def log_noisy(
+        self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``log (p · T)``, shape (B, C)."""
+        log_T = log_entries(self.matrix(features, revise))
+        return (log_probs[:, :, None] + log_T).logsumexp(1)
 
     def _residuals(self, features: torch.Tensor) -> torch.Tensor:
         residuals: torch.Tensor = self.residual(features)
@@ -169,17 +196,41 @@ class PartsHead(TransitionHead):
         log_rows = (self._log_mixture(features).T[:, :, None] + log_parts).logsumexp(0)
         return log_rows, log_rows - base.log_softmax(-1)
 
-    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+    def log_columns(
+        self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
         """Return ``log T[b, :, ỹ_b]``, shape (B, C)."""
+        if revise is not None:
+            columns = log_entries(self._matrices(revise)[:, :, noisy_labels])
+            return (self._log_mixture(features).T[:, None, :] + columns).logsumexp(0).T
         normalisers = torch.stack([(part + self.log_base).logsumexp(-1) for part in self.parts])
         chosen = self.parts[:, :, noisy_labels] + self.log_base[:, noisy_labels]
         log_parts = chosen - normalisers[:, :, None]
         return (self._log_mixture(features).T[:, None, :] + log_parts).logsumexp(0).T
 
-    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+    def matrix(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
         """Return T, shape (B, C, C)."""
+        mixture = self._log_mixture(features).exp()
+        return torch.einsum("bk,kij->bij", mixture, self._matrices(revise))
+
+    def log_noisy(
+        self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``log (p · T)``, shape (B, C), part by part."""
+        mixture, probs = self._log_mixture(features).exp(), log_probs.exp()
+        noisy = torch.zeros_like(probs)
+        for weight, part in zip(mixture.T, self._matrices(revise), strict=True):
+            noisy = noisy + weight[:, None] * (probs @ part)
+        return log_entries(noisy)
+
+    def _matrices(self, revise: Revise) -> torch.Tensor:
+        """Return the parts A_k, shape (K, C, C).
+
+        A revision is applied to each part: as long as it clips no entry at zero this is the same
+        as revising their mixture, and it needs no matrix for each example.
+        """
         parts = (self.parts + self.log_base).softmax(-1)
-        return torch.einsum("bk,kij->bij", self._log_mixture(features).exp(), parts)
+        return parts if revise is None else revise(parts)
 
     def _log_mixture(self, features: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.mixture(features)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from bltm.core.errors import InputError
-from bltm.nets.heads import Base, DenseHead, PartsHead, TransitionHead
+from bltm.nets.heads import Base, DenseHead, PartsHead, Revise, TransitionHead
 from bltm.nets.registry import NetFactory, make_trunk
 
 # From this many classes on the head is a mixture of parts.
@@ -54,13 +54,21 @@ class TransitionNetwork(nn.Module):
         """Return ``log T[b, y*_b, :]``, shape (B, C)."""
         return self.head.rows(features, bayes_labels)[0]
 
-    def log_columns(self, features: torch.Tensor, noisy_labels: torch.Tensor) -> torch.Tensor:
+    def log_columns(
+        self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
         """Return ``log T[b, :, ỹ_b]``, shape (B, C): all that Eq. 5 needs of a frozen T*(x)."""
-        return self.head.log_columns(features, noisy_labels)
+        return self.head.log_columns(features, noisy_labels, revise)
 
-    def matrix(self, features: torch.Tensor) -> torch.Tensor:
+    def matrix(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
         """Return T*(x), shape (B, C, C)."""
-        return self.head.matrix(features)
+        return self.head.matrix(features, revise)
+
+    def log_noisy(
+        self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``log (p · T*(x))`` for given log p, both (B, C)."""
+        return self.head.log_noisy(features, log_probs, revise)
 
 
 def make_transition_network(

@@ -54,7 +54,8 @@ def _read(path: Path) -> Mapping[str, torch.Tensor]:
     except InputError:
         raise
     except (OSError, RuntimeError, ValueError, EOFError, UnpicklingError) as error:
-        raise InputError("weights", f"cannot read {path}: {str(error).splitlines()[0]}") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError("weights", f"cannot read {path}: {reason}") from error
     return content
 
 

@@ -1,0 +1,242 @@
+"""Rows, columns and matrices of both heads against loops; memory at a thousand classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bltm.core.errors import InputError
+from bltm.core.matrix import check_transition
+from bltm.core.random import torch_stream
+from bltm.losses import transition_nll
+from bltm.nets import DenseHead, PartsHead, TransitionNetwork, heads, make_transition_network
+from bltm.nets.heads import TransitionHead
+
+
+class LargestTensor(TorchDispatchMode):
+    """Records the number of entries of the largest tensor that any operation makes."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for value in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(value, torch.Tensor):
+                self.numel = max(self.numel, value.numel())
+        return result
+
+
+def random_base(seed: int, n_classes: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(n_classes, n_classes, generator=generator).softmax(-1)
+
+
+def make_head(
+    kind: str, n_features: int, n_classes: int, with_base: bool = True, seed: int = 0
+) -> TransitionHead:
+    base = random_base(seed, n_classes) if with_base else None
+    with torch_stream(seed, kind):
+        head: TransitionHead
+        if kind == "dense":
+            head = DenseHead(n_features, n_classes, base)
+            torch.nn.init.normal_(head.residual.weight)
+        else:
+            head = PartsHead(n_features, n_classes, n_parts=3, base=base)
+            torch.nn.init.normal_(head.parts)
+    return head
+
+
+def softmax(row: list[float]) -> list[float]:
+    total = sum(math.exp(v) for v in row)
+    return [math.exp(v) / total for v in row]
+
+
+def slow_matrix(head: TransitionHead, features: list[float]) -> list[list[float]]:
+    C, log_base = head.n_classes, head.log_base.tolist()
+
+    def outputs(layer: torch.nn.Linear) -> list[float]:
+        return [
+            sum(w * f for w, f in zip(row, features, strict=True)) + b
+            for row, b in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
+        ]
+
+    if isinstance(head, DenseHead):
+        r = outputs(head.residual)
+        return [softmax([log_base[i][j] + r[i * C + j] for j in range(C)]) for i in range(C)]
+    assert isinstance(head, PartsHead)
+    mixture, parts = softmax(outputs(head.mixture)), head.parts.tolist()
+    A = [
+        [softmax([log_base[i][j] + part[i][j] for j in range(C)]) for i in range(C)]
+        for part in parts
+    ]
+    return [
+        [sum(w * a[i][j] for w, a in zip(mixture, A, strict=True)) for j in range(C)]
+        for i in range(C)
+    ]
+
+
+@pytest.mark.parametrize("with_base", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_matrix_equals_the_loop(kind: str, dtype: torch.dtype, with_base: bool) -> None:
+    head = make_head(kind, 3, 4, with_base).to(dtype)
+    features = torch.randn(5, 3, dtype=dtype)
+    expected = torch.tensor([slow_matrix(head, f) for f in features.tolist()], dtype=dtype)
+    torch.testing.assert_close(head.matrix(features), expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["dense", "parts"]),
+    st.integers(0, 10_000),
+    st.integers(1, 7),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_rows_and_columns_are_those_of_the_matrix(
+    kind: str, seed: int, n: int, n_classes: int, with_base: bool
+) -> None:
+    head = make_head(kind, 3, n_classes, with_base, seed).double()
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    labels = torch.randint(n_classes, (n,), generator=generator)
+    with torch.no_grad():
+        T = head.matrix(features)
+        check_transition(T.numpy())
+        index = torch.arange(n)
+        torch.testing.assert_close(head.rows(features, labels)[0], T[index, labels].log())
+        torch.testing.assert_close(head.log_columns(features, labels), T[index, :, labels].log())
+
+
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_blocks_give_what_one_piece_gives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = make_head(kind, 3, 7)
+    features, labels = torch.randn(11, 3), torch.randint(7, (11,))
+    whole = head.rows(features, labels)[0], head.log_columns(features, labels)
+    monkeypatch.setattr(heads, "BLOCK", 2 * 7 * 11)
+    torch.testing.assert_close(head.rows(features, labels)[0], whole[0])
+    torch.testing.assert_close(head.log_columns(features, labels), whole[1])
+
+
+def test_dense_head_starts_at_its_base_and_penalises_nothing() -> None:
+    base = random_base(0, 4)
+    head = DenseHead(6, 4, base)
+    features = torch.randn(3, 6)
+    torch.testing.assert_close(head.matrix(features), base.expand(3, 4, 4))
+    assert not head.rows(features, torch.tensor([0, 1, 3]))[1].any()
+
+
+def test_dense_head_without_base_is_a_plain_linear_layer() -> None:
+    head = DenseHead(6, 4)
+    features = torch.randn(3, 6)
+    logits = head.residual(features).view(3, 4, 4)
+    torch.testing.assert_close(head.matrix(features), logits.softmax(-1))
+    assert head.residual.weight.any()
+
+
+def test_parts_head_starts_near_its_base_with_different_parts() -> None:
+    base = random_base(0, 4)
+    head = PartsHead(6, 4, base=base)
+    features = torch.randn(3, 6)
+    torch.testing.assert_close(head.matrix(features), base.expand(3, 4, 4), atol=0.05, rtol=0)
+    rows, residual = head.rows(features, torch.tensor([0, 1, 3]))
+    torch.testing.assert_close(residual, rows - base[[0, 1, 3]].log())
+    rows.sum().backward()
+    gradients = head.parts.grad
+    assert gradients is not None
+    assert not torch.allclose(gradients[0], gradients[1])
+
+
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_zeros_in_the_base_stay_finite(kind: str) -> None:
+    network = make_transition_network("mlp", (4,), 3, base=np.eye(3), head=kind)  # type: ignore[arg-type]
+    features, labels = network.features(torch.randn(5, 4)), torch.tensor([0, 1, 2, 0, 1])
+    assert network.log_rows(features, labels).isfinite().all()
+    assert network.log_columns(features, labels).isfinite().all()
+
+
+def test_gradient_of_eq_3_touches_only_the_row_of_the_bayes_label() -> None:
+    head = make_head("dense", 3, 4)
+    assert isinstance(head, DenseHead)
+    bayes, noisy = torch.tensor([1, 1, 3]), torch.tensor([0, 1, 2])
+    log_rows, _ = head.rows(torch.randn(3, 3), bayes)
+    transition_nll(log_rows, noisy).mean().backward()
+    gradient = head.residual.weight.grad
+    assert gradient is not None
+    touched = gradient.view(4, 4, 3).abs().sum((1, 2)) > 0
+    assert touched.tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_network_trains_through_forward_and_uses_every_parameter(kind: str) -> None:
+    network = make_transition_network("compact", (1, 8, 8), 3, head=kind)  # type: ignore[arg-type]
+    x, bayes, noisy = torch.randn(8, 1, 8, 8), torch.arange(8) % 3, torch.arange(8) % 2
+    log_rows, residual = network(x, bayes)
+    (transition_nll(log_rows, noisy) + residual.square().sum(-1)).mean().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+    network.eval()
+    features = network.features(x)
+    torch.testing.assert_close(network(x, bayes)[0], network.log_rows(features, bayes))
+
+
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_base_travels_with_the_state(kind: str) -> None:
+    saved = TransitionNetwork(torch.nn.Identity(), make_head(kind, 3, 4))
+    loaded = TransitionNetwork(torch.nn.Identity(), make_head(kind, 3, 4, with_base=False, seed=1))
+    loaded.load_state_dict(saved.state_dict())
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(loaded.matrix(x), saved.matrix(x))
+
+
+@pytest.mark.parametrize(("n_classes", "kind"), [(99, DenseHead), (100, PartsHead)])
+def test_head_follows_the_number_of_classes(n_classes: int, kind: type) -> None:
+    assert type(make_transition_network("mlp", (4,), n_classes).head) is kind
+
+
+def test_unknown_head_and_transposed_base_are_refused() -> None:
+    with pytest.raises(InputError, match="no head 'full'"):
+        make_transition_network("mlp", (4,), 3, head="full")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="transpose"):
+        make_transition_network("mlp", (4,), 2, base=np.array([[0.9, 0.4], [0.1, 0.6]]))
+
+
+def test_parts_do_not_grow_as_features_times_classes_squared() -> None:
+    sizes = {
+        (d, C): sum(p.numel() for p in PartsHead(d, C).parameters())
+        for d, C in ((64, 100), (128, 100), (64, 200))
+    }
+    K = 16
+    assert sizes[128, 100] - sizes[64, 100] == 64 * K
+    assert sizes[64, 200] - sizes[64, 100] == K * (200**2 - 100**2)
+
+
+@pytest.mark.parametrize("direction", ["rows", "log_columns"])
+def test_a_thousand_classes_need_no_matrix_per_example(direction: str) -> None:
+    B, C, K, d = 64, 1000, 16, 512
+    head = make_transition_network(lambda n: torch.nn.Linear(d, n), (d,), C).head
+    assert isinstance(head, PartsHead)
+    assert head.parts.shape == (K, C, C)
+    features, labels = torch.randn(B, 128), torch.randint(C, (B,))
+    with LargestTensor() as largest:
+        result = getattr(head, direction)(features, labels)
+    assert torch.as_tensor(result[0]).isfinite().all()
+    assert largest.numel <= max(C * C, K * B * C) < B * C * C / 50
+
+
+def test_dense_head_works_through_many_classes_in_blocks() -> None:
+    B, C, d = 64, 600, 4
+    head = DenseHead(d, C)
+    features, labels = torch.randn(B, d), torch.randint(C, (B,))
+    with torch.no_grad(), LargestTensor() as largest:
+        head.rows(features, labels)
+        head.log_columns(features, labels)
+    assert largest.numel <= heads.BLOCK
+    assert heads.BLOCK * 4 * 3 <= 64 * 2**20
