@@ -131,7 +131,8 @@ class ToyProblem:
 
     def noisy_posterior(self, x: ArrayLike) -> FloatArray:
         """Return P(noisy | x) = sum_i P(Y=i | x) T_i(x), shape (N, C)."""
-        return np.einsum("ni,nij->nj", self.posterior(x), self.clean_transition(x))
+        rows = np.einsum("ni,nij->nj", self.posterior(x), self.clean_transition(x))
+        return np.asarray(rows, dtype=np.float64)
 
     def bayes_row(self, x: ArrayLike) -> FloatArray:
         """Return P(noisy | Y* = y*(x), x), shape (N, C): the row of T*(x) that data can show.
