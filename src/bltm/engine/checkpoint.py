@@ -8,15 +8,13 @@ import torch
 
 from bltm.engine.loop import TrainState
 from bltm.engine.selection import Best
-from bltm.engine.store import Artifact
+from bltm.engine.store import Artifact, named_weights
 
 
 def pack(state: TrainState) -> Artifact:
     """Return everything that training needs to continue, as tensors and plain values."""
     tensors: dict[str, torch.Tensor] = {"loss_sum": state.loss_sum}
-    for name, module in state.modules.items():
-        for key, value in module.state_dict().items():
-            tensors[f"modules/{name}/{key}"] = value
+    tensors |= {f"modules/{key}": value for key, value in named_weights(state.modules).items()}
     optimizer_values: dict[str, dict[str, Any]] = {}
     for number, slots in state.optimizer.state_dict()["state"].items():
         for key, value in slots.items():

@@ -100,9 +100,7 @@ def flat_inputs(examples: Examples) -> Probs:
     return torch.cat([x.reshape(len(x), -1) for x in batches]).numpy()
 
 
-def _fitted_probs(
-    job: Job, model: Any, inputs: Probs, train: IntArray, index: IntArray
-) -> Probs:
+def _fitted_probs(job: Job, model: Any, inputs: Probs, train: IntArray, index: IntArray) -> Probs:
     fitted = clone(model)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=derived_seed(job.bench.seed, "posterior") % 2**31)

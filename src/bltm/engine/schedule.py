@@ -78,6 +78,17 @@ class Schedule:
             self, batch_size=batch, epochs=max(self.epochs, math.ceil(self.min_steps / steps))
         )
 
+    def overridden(
+        self, epochs: int | None = None, batch_size: int | None = None, lr: float | None = None
+    ) -> Schedule:
+        """Return the schedule with the user's values; explicit epochs are kept to on small data."""
+        changes: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "lr": lr}
+        if epochs is not None:
+            changes["min_steps"] = 0
+        return replace(
+            self, **{name: value for name, value in changes.items() if value is not None}
+        )
+
     def rate(self, step: int, steps_per_epoch: int) -> float:
         """Return the learning rate of a step, counted from the start of the stage."""
         if self.decay == "constant":

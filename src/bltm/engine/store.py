@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import nn
 
 from bltm.core.files import write_atomically, write_text
 
@@ -21,6 +22,20 @@ class Artifact:
 
     tensors: dict[str, torch.Tensor]
     values: dict[str, Any] = field(default_factory=dict)
+
+    def part(self, name: str) -> dict[str, torch.Tensor]:
+        """Return the tensors called ``name/...``, by the rest of their names."""
+        prefix = f"{name}/"
+        return {k[len(prefix) :]: t for k, t in self.tensors.items() if k.startswith(prefix)}
+
+
+def named_weights(modules: Mapping[str, nn.Module]) -> dict[str, torch.Tensor]:
+    """Return the weights and buffers of modules as ``module/key``."""
+    return {
+        f"{name}/{key}": value
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
 
 
 class Store:

@@ -24,7 +24,7 @@ from bltm.engine.loop import Step, TrainState, train
 from bltm.engine.progress import Reporter
 from bltm.engine.schedule import Schedule, make_optimizer
 from bltm.engine.selection import Score
-from bltm.engine.store import Artifact, Store
+from bltm.engine.store import Artifact, Store, named_weights
 
 Record = TypeVar("Record")
 
@@ -135,7 +135,7 @@ class Workbench:
             )
         else:
             for name, module in modules.items():
-                module.load_state_dict(_part(finished.tensors, name))
+                module.load_state_dict(finished.part(name))
         outcome = Outcome(**finished.values)
         self.outcomes.append(outcome)
         return outcome
@@ -215,7 +215,7 @@ class Workbench:
             state.best.restore(state.modules)
             selected, metrics = state.best.epoch, state.best.metrics
         outcome = Outcome(stage, schedule.epochs, selected, metrics, schedule.epochs * len(task))
-        finished = Artifact(_flat(modules), asdict(outcome))
+        finished = Artifact(named_weights(modules), asdict(outcome))
         self.store.save(stage, finished)
         self.store.discard(partial)
         return finished
@@ -232,16 +232,3 @@ class _Clock:
 
     def elapsed(self) -> float:
         return time.monotonic() - self._since
-
-
-def _flat(modules: Mapping[str, nn.Module]) -> dict[str, torch.Tensor]:
-    return {
-        f"{name}/{key}": value
-        for name, module in modules.items()
-        for key, value in module.state_dict().items()
-    }
-
-
-def _part(tensors: Mapping[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
-    prefix = f"{name}/"
-    return {key[len(prefix) :]: t for key, t in tensors.items() if key.startswith(prefix)}

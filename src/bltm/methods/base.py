@@ -1,0 +1,324 @@
+"""What all methods share: scikit-learn's interface, from raw inputs to a fitted classifier."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from bltm.core.errors import CollapseWarning, InputError
+from bltm.core.records import FitResult, NoisyData, Split
+from bltm.data.encoders import fit_encoder
+from bltm.data.groups import group_rows
+from bltm.data.labels import encode_labels
+from bltm.data.source import Source, as_source
+from bltm.data.splits import canonical_order, merge_duplicates, split_noisy
+from bltm.engine.devices import make_fabric, split_device
+from bltm.engine.job import Job
+from bltm.engine.predict import stream_outputs
+from bltm.engine.progress import make_reporter
+from bltm.engine.tuning import keep_memory
+from bltm.engine.workbench import Workbench
+from bltm.methods.transitions import TopTransitions, gather_transitions
+
+Weights = ArrayLike | None
+
+
+class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all methods. A method adds ``__init__``, ``_fit`` and, perhaps, ``_net``.
+
+    After ``fit``: ``classes_``, ``classifier_`` (a torch module that gives logits),
+    ``transition_`` (a module that gives T*(x), or None), ``encoder_``, ``history_`` (one record per
+    epoch and stage), ``findings_`` (what the method found, in plain values), ``posterior_``,
+    ``collected_`` and ``seed_``.
+    """
+
+    net: str | Callable[[int], nn.Module]
+    weights: str | Path | None
+    validation_fraction: float
+    classes: Sequence[Any] | None
+    image_size: int | None
+    device: str
+    precision: str
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    def _fit(self, job: Job) -> FitResult:
+        """Train on noisy examples; every method's own part."""
+        raise NotImplementedError
+
+    def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
+        """Return the architecture for inputs of a shape."""
+        return self.net
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Weights = None, trusted: Weights = None
+    ) -> Self:
+        """Learn from examples and labels that are partly wrong.
+
+        Parameters
+        ----------
+        X
+            Array of numbers (N, d), images (N, H, W) or (N, H, W, channels), pandas DataFrame,
+            torch ``Dataset`` or tensor.
+        y
+            Given labels, right or wrong: strings or integers. A ``Dataset`` may bring its own.
+        sample_weight
+            Weight of each example; a weight of two counts like two copies.
+        trusted
+            Mask of labels known to be right.
+        """
+        return self.fit_source(
+            self._source(X, y), Workbench, sample_weight=sample_weight, trusted=trusted
+        )
+
+    def fit_source(
+        self,
+        source: Source,
+        workbench: Callable[..., Workbench] = Workbench,
+        *,
+        sample_weight: Weights = None,
+        trusted: Weights = None,
+        devices: int = 1,
+        num_nodes: int = 1,
+    ) -> Self:
+        """Learn from a source; ``workbench`` says where its stages keep their state."""
+        started = time.perf_counter()
+        keep_memory()
+        self.seed_ = draw_seed(self.random_state)
+        data, self.encoder_ = self._noisy_data(source, sample_weight, trusted)
+        self.classes_ = data.classes
+        split = split_noisy(data, self.validation_fraction, self.seed_)
+        self.input_shape_ = data.examples.shape
+        self.net_ = self._net(self.input_shape_)
+        fabric = make_fabric(self.device, self.precision, devices, num_nodes)
+        reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
+        bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
+        result = self._fit(Job(data, split, bench, self.net_, self.weights))
+        self._keep(result, data, split, bench, time.perf_counter() - started)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable right label of each example."""
+        # Before anything else: X is only looked at by a fitted estimator.
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each right label, shape (N, C), columns as ``classes_``."""
+        check_is_fitted(self)
+        return self.predict_proba_source(self._source(X, for_prediction=True))
+
+    def predict_proba_source(self, source: Source) -> NDArray[np.float64]:
+        """Return the probabilities for a source, shape (N, C)."""
+        result = np.zeros((len(source), len(self.classes_)))
+        for index, logits in self._stream(self.classifier_, source):
+            result[index.numpy()] = logits.double().softmax(dim=1).cpu().numpy()
+        return result
+
+    def predict_transition(
+        self, X: Any, rows: Any = None, top_k: int | None = None
+    ) -> NDArray[np.float32] | TopTransitions:
+        """Return T*(x) of each example, computed batch by batch.
+
+        Parameters
+        ----------
+        X
+            Examples as for ``predict``.
+        rows
+            None for whole matrices (N, C, C); ``"predicted"`` for the row of each example's
+            predicted label, or an array with a class label for each example: (N, C).
+        top_k
+            Keep the k most probable noisy labels of each row only. The result then has fields
+            ``labels`` and ``probs``, each of shape (..., k).
+        """
+        check_is_fitted(self)
+        if self.transition_ is None:
+            raise InputError(
+                "predict_transition",
+                f"{type(self).__name__} does not estimate a transition matrix",
+                "Use a method that does, such as BLTMClassifier.",
+            )
+        source = self._source(X, for_prediction=True)
+        wanted = None
+        if rows is not None:
+            predicted = isinstance(rows, str) and rows == "predicted"
+            wanted = (
+                self.predict_proba_source(source).argmax(axis=1)
+                if predicted
+                else encode_labels(rows, self.classes_, warn=False)[0]
+            )
+        batches = self._stream(self.transition_, source)
+        return gather_transitions(batches, len(source), self.classes_, wanted, top_k)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a directory, as safetensors and JSON; see :func:`bltm.load`."""
+        from bltm.methods.persistence import save
+
+        check_is_fitted(self)
+        save(self, Path(path))
+
+    def _source(self, X: Any, y: Any = None, for_prediction: bool = False) -> Source:
+        if isinstance(X, Source):
+            return X
+        reset = not for_prediction
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        elif not isinstance(X, (torch.Tensor, torch.utils.data.Dataset)) and _is_flat(X):
+            least = 2 if reset else 1
+            X = validate_data(
+                self, X, ensure_all_finite="allow-nan", ensure_min_samples=least, reset=reset
+            )
+        if reset and not (y is None and isinstance(X, torch.utils.data.Dataset)):
+            y = _checked_labels(self, y)
+        return as_source(X, y, for_prediction=for_prediction)
+
+    def _noisy_data(
+        self, source: Source, sample_weight: Weights, trusted: Weights
+    ) -> tuple[NoisyData, Any]:
+        weights = _checked_weights(sample_weight, len(source))
+        if (weights == 0).any():
+            # A weight of zero must count like an example that is not there, for the classes too.
+            kept = np.flatnonzero(weights > 0)
+            source, weights = source.take(kept), weights[kept]
+            trusted = None if trusted is None else np.asarray(trusted)[kept]
+        codes, classes = encode_labels(_labels(source), self.classes, ids=source.ids)
+        if len(classes) < 2:
+            raise InputError(
+                "y",
+                f"holds one class only ({classes[0]!r}); a classifier needs two classes or more",
+                "Give examples of another class, or name all classes with classes=[...].",
+            )
+        group = group_rows(source)
+        mask = np.zeros(len(source), dtype=bool) if trusted is None else _mask(trusted, source)
+        weights = merge_duplicates(codes, weights, group, mask)
+        order = canonical_order(codes, group)
+        order = order[weights[order] > 0]
+        encoder = fit_encoder(source, order, weights[order], image_size=self.image_size)
+        examples = encoder.encode(source)
+        return NoisyData(examples, codes, classes, weights, mask, group, source.ids), encoder
+
+    def _stream(
+        self, module: nn.Module, source: Source
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        accelerator, numbers = split_device(self.device)
+        number = numbers[0] if isinstance(numbers, list) else 0
+        device = (
+            torch.device(accelerator) if accelerator == "cpu" else torch.device(accelerator, number)
+        )
+        examples = self.encoder_.encode(source)
+        return stream_outputs(module, examples, np.arange(len(source)), device)
+
+    def _keep(
+        self, result: FitResult, data: NoisyData, split: Split, bench: Workbench, seconds: float
+    ) -> None:
+        self.classifier_ = result.classifier.cpu().eval()
+        self.transition_ = None if result.transition is None else result.transition.cpu().eval()
+        self.posterior_, self.collected_ = result.posterior, result.collected
+        self.history_ = bench.store.history
+        self.findings_ = {
+            **result.findings,
+            "examples": len(data),
+            "training_examples": len(split.train),
+            "validation_examples": len(split.validation),
+            "passes": sum(o.examples_seen for o in bench.outcomes) / max(1, len(split.train)),
+            "seconds": seconds,
+        }
+        if result.findings.get("predicted_classes") == 1:
+            warnings.warn(
+                "The classifier predicts one and the same class for all training examples: "
+                "training has collapsed. Compare with method='cross-entropy', lower the learning "
+                "rate, or give more examples.",
+                CollapseWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def draw_seed(random_state: int | np.random.RandomState | None) -> int:
+    """Return the one seed: given, drawn from the caller's generator, or fresh."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    raise InputError(
+        "random_state",
+        f"cannot seed a random stream with {random_state!r}",
+        "Give a non-negative integer, a numpy RandomState, or None.",
+    )
+
+
+def _labels(source: Source) -> NDArray[Any]:
+    if source.labels is None:
+        raise InputError("y", "there are no labels", "Give one label for each example.")
+    return source.labels
+
+
+def _is_flat(X: Any) -> bool:
+    return not (isinstance(X, np.ndarray) and X.ndim > 2)
+
+
+def _checked_labels(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    from sklearn.utils.validation import column_or_1d
+
+    values = np.asarray(y)
+    if values.dtype.kind in "fO":
+        # Real-valued targets are refused; missing labels get their own message later.
+        present = values[~_missing(values)]
+        check_classification_targets(present if len(present) else values)
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    from bltm.data.labels import missing_labels
+
+    return missing_labels(values) if values.ndim == 1 else np.zeros(values.shape, dtype=bool)
+
+
+def _checked_weights(sample_weight: Weights, n: int) -> NDArray[np.float64]:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise InputError(
+            "sample_weight",
+            f"has shape {weights.shape} but there are {n} examples",
+            "Give one weight for each example.",
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError(
+            "sample_weight", "needs finite, non-negative weights that are not all zero"
+        )
+    return weights
+
+
+def _mask(trusted: ArrayLike, source: Source) -> NDArray[np.bool_]:
+    mask = np.asarray(trusted)
+    if mask.shape != (len(source),) or mask.dtype != bool:
+        raise InputError(
+            "trusted",
+            f"needs a boolean for each of {len(source)} examples, got {mask.dtype} {mask.shape}",
+        )
+    return mask

@@ -1,0 +1,204 @@
+"""Algorithm 1 of the paper as an estimator: BLTM, and with revision BLTM-V."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from bltm.core.errors import InputError
+from bltm.core.records import FitResult, Posterior
+from bltm.engine.job import Job
+from bltm.engine.posteriors import network_probs
+from bltm.engine.transition_model import TransitionModel, column_of_given_label
+from bltm.methods.base import NoisyLabelClassifier
+from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
+from bltm.methods.bltm.correct import correct
+from bltm.methods.bltm.learn_transition import learn_transition
+from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
+from bltm.methods.bltm.revise import revise
+from bltm.methods.bltm.warm_up import warm_up
+
+
+class BLTMClassifier(NoisyLabelClassifier):
+    """Learn Bayes labels and the transition matrix T*(x) from noisy labels (Algorithm 1).
+
+    Parameters
+    ----------
+    net
+        "auto", the name of a network, or a function from the number of outputs to a module.
+    revision
+        True for BLTM-V, which revises T*(x) by a shared offset; False for BLTM.
+    preset
+        "default", made for modest hardware; "paper", section 5.1.2; "authors", what the authors'
+        code does where that is not a plain bug.
+    rho_max
+        The assumed bound on the noise, ``sup P(noisy = y | Y ≠ y, x)`` over all x and y: the
+        largest probability with which an example that is not of a class is given that class's
+        label. Bayes labels are collected where the noisy posterior is above
+        ``(1 + rho_max) / 2``. It is *not* the flip rate of an example, which is spread over the
+        wrong classes and can be larger. None takes the preset's (0.3, or 0.1 for "authors").
+    collector
+        "in-sample", "cross-fitted", "covering", an object with the ``Collector`` interface, or
+        None for the preset's.
+    posterior
+        A scikit-learn classifier that estimates the noisy posteriors instead of a network.
+    rounds, folds
+        Override the preset's number of rounds and of cross-fitting folds.
+    epochs, batch_size, lr
+        Override the preset's in every stage.
+    weights
+        File of weights to start from.
+    validation_fraction
+        Share of the noisy examples that is held out to select epochs.
+    classes
+        All classes, where some may be absent from the labels.
+    image_size
+        Side to which image files are resized.
+    device, precision
+        Where and how to compute: "auto", "cpu", "cuda", "mps"; "32-true", "bf16-mixed".
+    random_state
+        Seed of all random streams.
+    verbose
+        1 for progress.
+
+    References
+    ----------
+    Yang et al. (2022), Estimating Instance-dependent Bayes-label Transition Matrix using a Deep
+    Neural Network, ICML.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BLTMClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    >>> model.predict_transition(X[:2]).shape
+    (2, 3, 3)
+    """
+
+    def __init__(
+        self,
+        net: str | Callable[[int], nn.Module] = "auto",
+        *,
+        revision: bool = True,
+        preset: str = "default",
+        rho_max: float | None = None,
+        collector: str | Collector | None = None,
+        posterior: Any = None,
+        rounds: int | None = None,
+        folds: int | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        weights: str | Path | None = None,
+        validation_fraction: float = 0.1,
+        classes: Sequence[Any] | None = None,
+        image_size: int | None = None,
+        device: str = "auto",
+        precision: str = "32-true",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.net = net
+        self.revision = revision
+        self.preset = preset
+        self.rho_max = rho_max
+        self.collector = collector
+        self.posterior = posterior
+        self.rounds = rounds
+        self.folds = folds
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weights = weights
+        self.validation_fraction = validation_fraction
+        self.classes = classes
+        self.image_size = image_size
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, job: Job) -> FitResult:
+        recipe, collector, threshold = self._recipe()
+        posterior, warm = warm_up(job, recipe, collector.out_of_sample, self.posterior)
+        start = warm if recipe.start_from_warm_up else None
+        evidence = posterior
+        for number in range(1, recipe.rounds + 1):
+            name = f"round-{number}"
+            collected = collect(job, f"{name}/collect", evidence, collector, threshold)
+            transition = learn_transition(
+                job, recipe, f"{name}/transition", collected, evidence, start
+            )
+            if self.revision and recipe.revise_at_once:
+                classifier, transition = revise(job, recipe, f"{name}/revise", transition, start)
+            else:
+                classifier = correct(job, recipe, f"{name}/correct", transition, start)
+            # From the second round on, Bayes labels are collected where the classifier is sure.
+            evidence = job.bench.record(
+                f"{name}/belief",
+                Posterior,
+                lambda: belief(job, classifier),  # noqa: B023
+            )
+            collector, threshold = COLLECTORS["in-sample"], recipe.sure
+        if self.revision and not recipe.revise_at_once:
+            classifier, transition = revise(job, recipe, "revise", transition, classifier)
+        findings = {
+            **describe(job, classifier, transition),
+            "collected": len(collected),
+            "coverage": collected.coverage.tolist(),
+        }
+        return FitResult(classifier, transition, posterior, collected, findings)
+
+    def _recipe(self) -> tuple[Recipe, Collector, float]:
+        """Return the preset with the user's changes, the collector and its threshold."""
+        if self.preset not in PRESETS:
+            raise InputError(
+                "preset", f"unknown: {self.preset!r}", f"Use one of {', '.join(PRESETS)}."
+            )
+        recipe = PRESETS[self.preset].with_overrides(self.epochs, self.batch_size, self.lr)
+        for name, least in (("rounds", 1), ("folds", 2)):
+            value = getattr(self, name)
+            if value is not None:
+                if value < least:
+                    raise InputError(name, f"must be at least {least}, got {value}")
+                recipe = replace(recipe, **{name: value})
+        rho_max = RHO_MAX[self.preset] if self.rho_max is None else self.rho_max
+        collector = get_collector(recipe.collector if self.collector is None else self.collector)
+        return recipe, collector, threshold_of(rho_max)
+
+    def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
+        """Return the paper's ResNets for its presets: 18 layers for grey images, 34 for colour."""
+        if self.net != "auto" or self.preset == "default" or len(input_shape) != 3:
+            return self.net
+        depth = "resnet18" if input_shape[0] == 1 else "resnet34"
+        return f"{depth}-unpadded" if self.preset == "authors" else depth
+
+
+def belief(job: Job, classifier: nn.Module) -> Posterior:
+    """Return what the classifier of Bayes labels makes of all examples."""
+    return Posterior(network_probs(job, classifier, np.arange(len(job.data))), False, "classifier")
+
+
+def describe(job: Job, classifier: nn.Module, transition: TransitionModel) -> dict[str, Any]:
+    """Return what the fitted pair says of the training labels.
+
+    The probability that a given label is wrong follows from
+    ``P(y* = i | x, noisy label) ∝ f_i(x) · T*(x)[i, noisy label]``.
+    """
+    index = job.split.all
+    probs = torch.from_numpy(network_probs(job, classifier, np.arange(len(job.data))))
+    joint = probs.log() + column_of_given_label(job, transition)
+    right = joint.softmax(dim=1)[index, job.data.labels[index]].double().numpy()
+    weights = job.data.weights[index]
+    return {
+        "noise_rate": float(1.0 - np.average(right, weights=weights)),
+        "predicted_classes": len(np.unique(probs[index].argmax(dim=1).numpy())),
+    }

@@ -1,0 +1,86 @@
+"""Step 3 of Algorithm 1 (section 4.3): train the Bayes label transition network.
+
+Minimises Eq. 3, the mean of ``-log T*(x)[y*, noisy label]`` over the collected examples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from bltm.core.records import Collected, FloatArray, Posterior
+from bltm.engine.batches import Batch
+from bltm.engine.job import Job
+from bltm.engine.loop import Modules
+from bltm.engine.transition_model import TransitionModel
+from bltm.losses import transition_nll
+from bltm.methods.bltm.presets import Recipe
+from bltm.nets.transition import TransitionNetwork, make_transition_network
+from bltm.transition.counting import class_transition
+
+
+def learn_transition(
+    job: Job,
+    recipe: Recipe,
+    stage: str,
+    collected: Collected,
+    posterior: Posterior,
+    warm: nn.Module | None,
+) -> TransitionModel:
+    """Return the transition model learned from the collected examples.
+
+    Parameters
+    ----------
+    job, recipe, stage
+        The fit, its recipe, and the stage's name.
+    collected
+        Examples with inferred Bayes labels. Trusted ones are left out: their labels were checked,
+        so they say nothing of how labels go wrong.
+    posterior
+        What the class-dependent matrix is counted from, when T*(x) is a residual on one.
+    warm
+        The warmed-up network, when training starts from it.
+    """
+    base = count_base(job, posterior) if recipe.residual else None
+    network = job.bench.new(
+        stage,
+        lambda: make_transition_network(
+            job.net, job.data.examples.shape, job.data.n_classes, base, weights=job.weights
+        ),
+    )
+    assert isinstance(network, TransitionNetwork)
+    if warm is not None:
+        copy_trunk(warm, network)
+    bayes = np.full(len(job.data), -1, dtype=np.int64)
+    bayes[collected.indices] = collected.bayes_labels
+    index = collected.indices[~job.data.trusted[collected.indices]]
+    penalty = recipe.penalty
+
+    def step(modules: Modules, batch: Batch) -> torch.Tensor:
+        log_rows, residual = modules["transition"](batch.x, batch.extras["bayes"])
+        loss = transition_nll(log_rows, batch.y)
+        return loss + penalty * residual.square().sum(dim=1) if penalty else loss
+
+    # With next to nothing collected the counted matrix is all there is to say.
+    if len(index) >= 2 * job.bench.fabric.world_size:
+        task = job.training({"bayes": torch.from_numpy(bayes)}, index)
+        job.bench.fit(stage, {"transition": network}, step, task, recipe.transition)
+    return TransitionModel(network.requires_grad_(False).eval())
+
+
+def count_base(job: Job, posterior: Posterior) -> FloatArray:
+    """Return the class-dependent matrix that confident learning counts on the training split."""
+    index = job.split.train[~job.data.trusted[job.split.train]]
+    return class_transition(posterior.probs[index], job.data.labels[index], job.data.weights[index])
+
+
+def copy_trunk(warm: nn.Module, network: TransitionNetwork) -> None:
+    """Copy weights and buffers of the warmed-up network into the trunk, where they fit."""
+    own = network.trunk.state_dict()
+    shared = {
+        key: value
+        for key, value in warm.state_dict().items()
+        if key in own and own[key].shape == value.shape
+    }
+    network.trunk.load_state_dict(own | shared)

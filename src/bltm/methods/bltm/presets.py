@@ -1,0 +1,105 @@
+"""Schedules and choices of Algorithm 1: the paper's, the authors' code's, and ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bltm.engine.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that Algorithm 1 leaves open.
+
+    Attributes
+    ----------
+    warm_up, transition, classifier, revision
+        Schedules of the four networks' training.
+    collector
+        Name of the rule that collects Bayes labels.
+    folds
+        Number of folds of cross-fitted posteriors.
+    rounds
+        How often the steps after the warm-up are run; later rounds collect where the classifier
+        of the round before is sure.
+    sure
+        How sure it has to be.
+    start_from_warm_up
+        Whether classifier and transition network start from the warmed-up network.
+    residual
+        Whether T*(x) is a residual on a counted class-dependent matrix.
+    penalty
+        Weight of the squared residual in the transition network's loss.
+    revise_at_once
+        Whether the revision is learned together with the classifier from the start, as the paper
+        does it, instead of after it.
+    revision_rate
+        Factor on the learning rate of the revision.
+    """
+
+    warm_up: Schedule
+    transition: Schedule
+    classifier: Schedule
+    revision: Schedule
+    collector: str = "in-sample"
+    folds: int = 3
+    rounds: int = 1
+    sure: float = 0.8
+    start_from_warm_up: bool = True
+    residual: bool = False
+    penalty: float = 0.0
+    revise_at_once: bool = True
+    revision_rate: float = 1.0
+
+    def with_overrides(
+        self,
+        epochs: int | None,
+        batch_size: int | None,
+        lr: float | None,
+    ) -> Recipe:
+        """Return the recipe with the user's epochs, batch size and learning rate in every stage."""
+        return replace(
+            self,
+            warm_up=self.warm_up.overridden(epochs, batch_size, lr),
+            transition=self.transition.overridden(epochs, batch_size, lr),
+            classifier=self.classifier.overridden(epochs, batch_size, lr),
+            revision=self.revision.overridden(epochs, batch_size, lr),
+        )
+
+
+# Section 5.1.2. The classifier starts from the warmed-up network: at a rate of 5e-7 a random
+# start could not learn.
+PAPER = Recipe(
+    warm_up=Schedule(5, 0.01, select="accuracy"),
+    transition=Schedule(5, 0.01),
+    classifier=Schedule(50, 5e-7, "adam", weight_decay=1e-4, select="accuracy"),
+    revision=Schedule(50, 5e-7, "adam", weight_decay=1e-4, select="accuracy"),
+)
+
+# The epochs and the threshold that the authors' published code uses.
+AUTHORS = replace(
+    PAPER,
+    warm_up=replace(PAPER.warm_up, epochs=10),
+    transition=replace(PAPER.transition, epochs=50),
+    classifier=replace(PAPER.classifier, epochs=20),
+    revision=replace(PAPER.revision, epochs=20),
+)
+
+_CYCLE = Schedule(12, 2e-3, "adamw", "one-cycle", weight_decay=1e-2, min_steps=200)
+
+DEFAULT = Recipe(
+    warm_up=_CYCLE,
+    transition=_CYCLE,
+    classifier=_CYCLE,
+    revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
+    collector="cross-fitted",
+    rounds=2,
+    start_from_warm_up=False,
+    residual=True,
+    penalty=1e-2,
+    revise_at_once=False,
+    revision_rate=5.0,
+)
+
+PRESETS = {"default": DEFAULT, "paper": PAPER, "authors": AUTHORS}
+RHO_MAX = {"default": 0.3, "paper": 0.3, "authors": 0.1}

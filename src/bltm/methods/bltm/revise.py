@@ -1,0 +1,67 @@
+"""The "-V" of BLTM-V: revise T*(x) by one offset ΔT that all instances share.
+
+T*(x) is replaced by ``rownorm(max(T*(x) + ΔT, 0))``, and ΔT is trained together with the classifier
+on Eq. 5 (Xia et al., 2019). The transition network stays fixed.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from bltm.engine.batches import Batch
+from bltm.engine.job import Job
+from bltm.engine.loop import Modules
+from bltm.engine.transition_model import TransitionModel, transition_features
+from bltm.losses import forward_nll
+from bltm.methods.bltm.correct import start_classifier
+from bltm.methods.bltm.presets import Recipe
+from bltm.transition.revision import Revision
+
+
+def revise(
+    job: Job, recipe: Recipe, stage: str, transition: TransitionModel, start: nn.Module | None
+) -> tuple[nn.Module, TransitionModel]:
+    """Return the classifier and the transition model after joint training with ΔT.
+
+    Parameters
+    ----------
+    job, recipe, stage
+        The fit, its recipe, and the stage's name.
+    transition
+        T*(x) before the revision.
+    start
+        The classifier to start from.
+    """
+    network = transition.network
+    classifier = start_classifier(job, stage, start)
+    revision = job.bench.new(f"{stage}/offset", lambda: Revision(job.data.n_classes))
+    assert isinstance(revision, Revision)
+    identity = torch.eye(job.data.n_classes, device=job.bench.device).log()
+
+    def step(modules: Modules, batch: Batch) -> torch.Tensor:
+        columns = network.log_columns(batch.extras["features"], batch.y, modules["revision"])
+        trusted = batch.extras["trusted"]
+        columns = torch.where(trusted[:, None], identity[batch.y], columns)
+        return forward_nll(modules["classifier"](batch.x), columns)
+
+    def score(modules: Modules, batch: Batch) -> torch.Tensor:
+        log_probs = functional.log_softmax(modules["classifier"](batch.x), dim=1)
+        return network.log_noisy(batch.extras["features"], log_probs, modules["revision"])
+
+    extras = {
+        "features": transition_features(job, network),
+        "trusted": torch.from_numpy(job.data.trusted),
+    }
+    job.bench.fit(
+        stage,
+        {"classifier": classifier, "revision": revision},
+        step,
+        job.training(extras),
+        recipe.revision,
+        score=score,
+        validation=job.validation(extras),
+        rates={"revision": recipe.revision_rate},
+    )
+    return classifier, TransitionModel(network, revision.requires_grad_(False))

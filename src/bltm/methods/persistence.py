@@ -1,0 +1,166 @@
+"""Save fitted estimators as safetensors and JSON, and load them. No file is a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import bltm
+from bltm.core.errors import InputError
+from bltm.core.files import read_json, write_json
+from bltm.data.encoders import encoder_from_json
+from bltm.engine.store import Artifact, named_weights, read_artifact, write_artifact
+from bltm.engine.transition_model import TransitionModel
+from bltm.methods.base import NoisyLabelClassifier
+from bltm.nets.heads import PartsHead
+from bltm.nets.registry import make_net
+from bltm.nets.transition import make_transition_network
+from bltm.transition.revision import Revision
+
+FORMAT = 1
+MODEL, METADATA = "model.safetensors", "metadata.json"
+
+
+def save(estimator: NoisyLabelClassifier, path: Path) -> None:
+    """Write ``model.safetensors`` and ``metadata.json`` into a directory."""
+    modules = {"classifier": estimator.classifier_}
+    if estimator.transition_ is not None:
+        modules["transition"] = estimator.transition_
+    write_artifact(path / MODEL, Artifact(named_weights(modules)))
+    write_json(path / METADATA, metadata(estimator, path / MODEL))
+
+
+def metadata(estimator: NoisyLabelClassifier, model: Path) -> dict[str, Any]:
+    """Return all that is needed to use the weights, as plain values."""
+    classes = estimator.classes_
+    transition = None
+    if isinstance(estimator.transition_, TransitionModel):
+        parts = isinstance(estimator.transition_.network.head, PartsHead)
+        transition = {
+            "head": "parts" if parts else "dense",
+            "revised": estimator.transition_.revision is not None,
+        }
+    return {
+        "format": FORMAT,
+        "bltm": bltm.__version__,
+        "torch": torch.__version__,
+        "estimator": type(estimator).__name__,
+        "parameters": plain_parameters(estimator),
+        "classes": classes.tolist(),
+        "classes_dtype": "object" if classes.dtype == object else classes.dtype.str,
+        "net": estimator.net_ if isinstance(estimator.net_, str) else None,
+        "input_shape": list(estimator.input_shape_),
+        "transition": transition,
+        "encoder": estimator.encoder_.to_json(),
+        "n_features_in": getattr(estimator, "n_features_in_", None),
+        "feature_names_in": _names(getattr(estimator, "feature_names_in_", None)),
+        "seed": estimator.seed_,
+        "findings": estimator.findings_,
+        "model_sha256": hashlib.sha256(model.read_bytes()).hexdigest(),
+    }
+
+
+def plain_parameters(estimator: NoisyLabelClassifier) -> dict[str, Any]:
+    """Return the constructor's arguments that JSON can hold; the others are left out."""
+    plain = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Path):
+            value = str(value)
+        if isinstance(value, (np.ndarray, tuple)):
+            value = list(value)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, (str, int, float, bool, list)):
+            plain[name] = value
+    return plain
+
+
+def load(
+    path: str | Path, *, net: Callable[[int], nn.Module] | None = None, device: str = "auto"
+) -> NoisyLabelClassifier:
+    """Load an estimator that was saved with ``save`` or written by ``bltm fit``.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    net
+        The function that made the network, if it was the user's own.
+    device
+        Where predictions are computed.
+    """
+    directory = Path(path)
+    if not (directory / METADATA).exists():
+        raise InputError(
+            "path",
+            f"'{directory}' holds no finished model ({METADATA} is missing)",
+            "Give the directory of a finished run, or resume the run with 'bltm fit --resume'.",
+        )
+    values = read_json(directory / METADATA)
+    if values.get("format") != FORMAT:
+        raise InputError(
+            "path", f"'{directory}' has format {values.get('format')}, this version reads {FORMAT}"
+        )
+    kinds = {kind.__name__: kind for kind in _subclasses(NoisyLabelClassifier)}
+    estimator: NoisyLabelClassifier = kinds[values["estimator"]](**values["parameters"])
+    estimator.set_params(device=device)
+    if values["net"] is None and net is None:
+        raise InputError(
+            "net", "the model was made by a function of the user's", "Pass it: load(path, net=...)."
+        )
+    estimator.net_ = values["net"] if net is None else net
+    estimator.input_shape_ = tuple(values["input_shape"])
+    estimator.classes_ = np.array(values["classes"], dtype=np.dtype(values["classes_dtype"]))
+    estimator.encoder_ = encoder_from_json(values["encoder"])
+    estimator.seed_, estimator.findings_ = values["seed"], values["findings"]
+    for name in ("n_features_in", "feature_names_in"):
+        if values[name] is not None:
+            value = values[name]
+            setattr(estimator, f"{name}_", np.array(value, object) if name[0] == "f" else value)
+    _load_modules(estimator, values, _verified(directory, values))
+    return estimator
+
+
+def _load_modules(
+    estimator: NoisyLabelClassifier, values: dict[str, Any], artifact: Artifact
+) -> None:
+    shape, n_classes = estimator.input_shape_, len(estimator.classes_)
+    classifier = make_net(estimator.net_, shape, n_classes)
+    classifier.load_state_dict(artifact.part("classifier"))
+    estimator.classifier_ = classifier.eval()
+    estimator.transition_ = None
+    if values["transition"] is not None:
+        network = make_transition_network(
+            estimator.net_, shape, n_classes, head=values["transition"]["head"]
+        )
+        revision = Revision(n_classes) if values["transition"]["revised"] else None
+        transition = TransitionModel(network, revision)
+        transition.load_state_dict(artifact.part("transition"))
+        estimator.transition_ = transition.requires_grad_(False).eval()
+
+
+def _verified(directory: Path, values: dict[str, Any]) -> Artifact:
+    path = directory / MODEL
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != values["model_sha256"]:
+        raise InputError(
+            "path",
+            f"'{path}' is missing or not the file that {METADATA} describes",
+            "Restore both files from one run.",
+        )
+    return read_artifact(path)
+
+
+def _names(names: Any) -> list[str] | None:
+    return None if names is None else [str(name) for name in names]
+
+
+def _subclasses(kind: type[Any]) -> list[type[Any]]:
+    import bltm.methods.registry  # noqa: F401  (imports every method)
+
+    return [kind, *(s for c in kind.__subclasses__() for s in _subclasses(c))]
