@@ -1,0 +1,312 @@
+"""Images, in memory or in files: one size, and each channel normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bltm.core.errors import InputError
+from bltm.data.examples import MEMORY_BUDGET, ImageExamples, LazyExamples, normaliser
+from bltm.data.source import Source
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+ImageSize = int | tuple[int, int] | None
+
+# The short side of images from files, unless the user says otherwise.
+SHORT_SIDE = 64
+# Sizes are surveyed on this many files; sets that do not fit in memory are normalised by as many.
+SAMPLED_IMAGES = 2_000
+_CHUNK_NUMBERS = 1 << 20
+
+
+@dataclass(frozen=True)
+class ImageEncoder:
+    """Brings images to one size and number of channels, and normalises each channel.
+
+    Attributes
+    ----------
+    size
+        Height and width.
+    mean, std
+        Of each channel in training, in the units of the training pixels.
+    white
+        The brightest value in those units: 255, or 1 for pixels that were fractions.
+    resize
+        Whether images of other sizes are accepted and resized.
+    """
+
+    size: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    white: float
+    resize: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def channels(self) -> int:
+        """Return the number of channels."""
+        return len(self.mean)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape ``(channels, height, width)`` of one network input."""
+        return self.channels, *self.size
+
+    def encode(
+        self, source: Source, *, budget: int = MEMORY_BUDGET, workers: int | None = None
+    ) -> ImageExamples | LazyExamples:
+        """Return the images of a source; they are read when needed if they exceed ``budget``."""
+        pixels = _held(source, self.size, self.channels, budget)
+        if pixels is None:
+            items = _items(source, self.size, self.channels)
+            unit = self.white / 255.0 if source.kind == "files" else 1.0
+            self._check(items[0].shape)
+            return LazyExamples(items, self.shape, _Ready(*self._affine(unit)), workers)
+        unit = self.white / 255.0 if source.kind == "files" else 1.0
+        if self.resize and pixels.shape[1:3] != self.size:
+            pixels = _resized(pixels, self.size)
+        self._check(pixels.shape[1:])
+        values, stored = compact(pixels)
+        return ImageExamples(values, *self._affine(unit * stored))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object; floats survive it unchanged."""
+        return {
+            "encoder": "images",
+            "size": list(self.size),
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "white": self.white,
+            "resize": self.resize,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ImageEncoder:
+        """Return the encoder that ``to_json`` described."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+
+    def _affine(self, unit: float) -> tuple[torch.Tensor, torch.Tensor]:
+        mean, std = np.asarray(self.mean), np.asarray(self.std)
+        return (
+            torch.from_numpy((unit / std).astype(np.float32)),
+            torch.from_numpy((-mean / std).astype(np.float32)),
+        )
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        if tuple(shape) != (*self.size, self.channels):
+            raise InputError(
+                "X",
+                f"has images of shape {tuple(shape)} (height, width, channels), but the model was "
+                f"trained on {(*self.size, self.channels)}",
+                "Bring them to that shape, or train with image_size=.",
+            )
+
+
+class _Ready:
+    """Makes the normaliser for a device; a class, so that examples can be pickled."""
+
+    def __init__(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        self._scale, self._shift = scale, shift
+
+    def __call__(self, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
+        return normaliser(self._scale, self._shift, device)
+
+
+def fit_images(
+    source: Source, index: IntArray, weight: FloatArray, image_size: ImageSize, budget: int
+) -> ImageEncoder:
+    """Choose size and channels, and learn mean and deviation of each channel from rows."""
+    size, channels, notes = _survey(source, index, image_size)
+    pixels = _held(source, size, channels, budget)
+    if pixels is None:
+        chosen = np.linspace(0, len(index) - 1, min(len(index), SAMPLED_IMAGES)).astype(np.int64)
+        items = _items(source, size, channels)
+        pixels = np.stack([items[int(row)].numpy() for row in index[chosen]])
+        index, weight = np.arange(len(chosen)), weight[chosen]
+        notes.append(
+            f"{len(source)} images do not fit in {budget >> 20} MiB and are read when they are "
+            f"needed; means and deviations come from {len(chosen)} of them."
+        )
+    if pixels.shape[1:3] != size:
+        pixels = _resized(pixels, size)
+        notes.append(f"Resized the images to {size[0]}x{size[1]} (height x width).")
+    mean, std = channel_moments(pixels, index, weight)
+    fractions = pixels.dtype.kind == "f" and float(pixels.max(initial=0)) <= 1.0
+    return ImageEncoder(
+        size=size,
+        mean=tuple(mean.tolist()),
+        std=tuple(std.tolist()),
+        white=1.0 if fractions else 255.0,
+        resize=source.kind == "files" or image_size is not None,
+        notes=tuple(notes),
+    )
+
+
+def channel_moments(
+    pixels: NDArray[Any], index: IntArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and deviation of each channel over rows; a constant channel has deviation 1.
+
+    Sums go over the rows in the given order in float64.
+    """
+    share = weight / weight.sum()
+    area = pixels.shape[1] * pixels.shape[2]
+
+    def average(of: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        total = np.zeros(pixels.shape[3])
+        for values, part in _chunks(pixels, index, share):
+            total += (part * of(values).sum(axis=1)).sum(axis=0)
+        return total / area
+
+    mean = average(lambda values: values)
+    variance = average(lambda values: np.square(values - mean))
+    return mean, np.where(variance > 1e-24, np.sqrt(variance), 1.0)
+
+
+def compact(pixels: NDArray[Any]) -> tuple[torch.Tensor, float]:
+    """Return images as one tensor, and what its numbers must be multiplied with.
+
+    Whole numbers from 0 to 255, and fractions that are such numbers over 255, are stored in a
+    byte each; anything else as float32.
+
+    Examples
+    --------
+    >>> values, unit = compact(np.array([[[[0.0], [0.2], [1.0]]]]))
+    >>> values.flatten().tolist(), unit == 1 / 255
+    ([0, 51, 255], True)
+    """
+    if pixels.dtype == np.uint8 or pixels.dtype == bool:
+        return _tensor(pixels.astype(np.uint8, copy=False)), 1.0
+    low, high = float(pixels.min(initial=0)), float(pixels.max(initial=0))
+    unit = 1.0 / 255.0 if pixels.dtype.kind == "f" and high <= 1.0 else 1.0
+    step = max(1, _CHUNK_NUMBERS // max(1, pixels[:1].size))
+    if low >= 0.0 and high / unit <= 255.0:
+        stored = np.empty(pixels.shape, dtype=np.uint8)
+        for start in range(0, len(pixels), step):
+            exact = pixels[start : start + step] / unit
+            whole = np.rint(exact)
+            if np.abs(exact - whole).max() > 1e-3:
+                break
+            stored[start : start + step] = whole
+        else:
+            return _tensor(stored), unit
+    return _tensor(pixels.astype(np.float32)), 1.0
+
+
+def _chunks(
+    pixels: NDArray[Any], index: IntArray, share: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    step = max(1, _CHUNK_NUMBERS // max(1, pixels[:1].size))
+    for start in range(0, len(index), step):
+        chosen = pixels[index[start : start + step]].astype(np.float64)
+        part = share[start : start + step, None]
+        yield chosen.reshape(len(chosen), -1, pixels.shape[3]), part
+
+
+def _survey(
+    source: Source, index: IntArray, image_size: ImageSize
+) -> tuple[tuple[int, int], int, list[str]]:
+    """Return size, channels and notes."""
+    wanted = _pair(image_size)
+    if source.kind == "images":
+        return wanted or tuple(source.inputs.shape[1:3]), source.inputs.shape[3], []
+    if source.kind == "dataset":
+        from bltm.data.torch_items import item_shape
+
+        height, width, channels = item_shape(source.inputs)
+        return wanted or (height, width), channels, []
+    return _survey_files(source, index, wanted)
+
+
+def _survey_files(
+    source: Source, index: IntArray, wanted: tuple[int, int] | None
+) -> tuple[tuple[int, int], int, list[str]]:
+    from bltm.data.decode import attempt, measure, raise_unreadable
+
+    rows = index[np.linspace(0, len(index) - 1, min(len(index), SAMPLED_IMAGES)).astype(np.int64)]
+    found: dict[int, tuple[int, int, bool]] = {}
+
+    def look(position: int) -> None:
+        found[position] = measure(source.inputs.path(int(rows[position])))
+
+    problems = attempt(look, len(rows))
+    if not found:
+        raise_unreadable(source.take(rows).inputs, problems)
+    sizes = np.array([entry[:2] for entry in found.values()])
+    channels = 1 if all(entry[2] for entry in found.values()) else 3
+    median = np.median(sizes, axis=0)
+    factor = min(1.0, SHORT_SIDE / median.min())
+    height, width = (max(1, int(side)) for side in np.rint(median * factor))
+    size = wanted or (height, width)
+    notes = [f"Images are {'grey' if channels == 1 else 'RGB'}, {size[0]}x{size[1]} pixels."]
+    if (sizes != size).any():
+        low, high = sizes.min(axis=0), sizes.max(axis=0)
+        notes.append(
+            f"Resized images of {low[0]}x{low[1]} to {high[0]}x{high[1]} (height x width) to that "
+            "size, whatever their proportions."
+        )
+    return size, channels, notes
+
+
+def _held(source: Source, size: tuple[int, int], channels: int, budget: int) -> NDArray[Any] | None:
+    """Return all pixels as one array (N, H, W, channels); None when they exceed the budget."""
+    if source.kind == "images":
+        return np.asarray(source.inputs)
+    if source.kind == "dataset":
+        from bltm.data.torch_items import in_memory
+
+        held = in_memory(source, budget)
+        return None if held is None else _held(held, size, channels, budget)
+    if source.kind == "files":
+        from bltm.data.decode import decode_all
+
+        if len(source) * size[0] * size[1] * channels > budget:
+            return None
+        key = ("pixels", size, channels)
+        if key not in source.cache:
+            source.cache[key] = decode_all(source.inputs, size, channels)
+        return np.asarray(source.cache[key])
+    raise InputError("X", f"is of the kind {source.kind!r}", "The training data was images.")
+
+
+def _items(source: Source, size: tuple[int, int], channels: int) -> Any:
+    if source.kind == "files":
+        from bltm.data.decode import FileItems
+
+        return FileItems(source.inputs, size, channels)
+    from bltm.data.torch_items import RawItems
+
+    return RawItems(source.inputs)
+
+
+def _resized(pixels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+    result = np.empty((len(pixels), *size, pixels.shape[3]), dtype=np.float32)
+    for start in range(0, len(pixels), 256):
+        part = torch.from_numpy(pixels[start : start + 256].astype(np.float32))
+        scaled = torch.nn.functional.interpolate(
+            part.permute(0, 3, 1, 2), size=size, mode="bilinear", antialias=True
+        )
+        result[start : start + 256] = scaled.permute(0, 2, 3, 1).numpy()
+    return np.rint(result).astype(np.uint8) if pixels.dtype == np.uint8 else result
+
+
+def _pair(image_size: ImageSize) -> tuple[int, int] | None:
+    if image_size is None:
+        return None
+    pair = (image_size, image_size) if isinstance(image_size, int) else tuple(image_size)
+    if len(pair) != 2 or min(pair) < 1:
+        raise InputError("image_size", f"needs one or two positive sides, got {image_size}", "")
+    return int(pair[0]), int(pair[1])
+
+
+def _tensor(values: NDArray[Any]) -> torch.Tensor:
+    values = np.ascontiguousarray(values)
+    # torch warns about arrays that may not be written to; a copy is cheaper than an explanation.
+    return torch.from_numpy(values if values.flags.writeable else values.copy())
