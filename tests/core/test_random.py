@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bltm.core.random import derived_seed, stream, torch_stream
+
+REPEATABLE = settings(derandomize=True, deadline=None)
 
 
 def global_state() -> tuple[Any, ...]:
@@ -54,6 +56,7 @@ def test_different_seeds_and_names_give_different_streams():
     assert len({float(stream(*names).random()) for names in DISTINCT}) == len(DISTINCT)
 
 
+@REPEATABLE
 @given(seed=st.integers(-(2**70), 2**70), name=st.text(max_size=5), number=st.integers())
 def test_derived_seed_is_a_63_bit_integer(seed: int, name: str, number: int):
     value = derived_seed(seed, name, number)

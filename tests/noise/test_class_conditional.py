@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bltm.core.matrix import check_transition
@@ -20,6 +20,8 @@ from bltm.noise import (
 from bltm.noise.class_conditional import exact_counts
 from bltm.noise.matrices import CIFAR100_SUPERCLASSES
 
+REPEATABLE = settings(derandomize=True, deadline=None)
+
 BALANCED = np.arange(50_000) % 10
 
 
@@ -29,6 +31,7 @@ def empirical(y: Any, y_noisy: Any) -> Any:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
+@REPEATABLE
 @given(n_classes=st.integers(2, 30), rate=st.floats(0, 1), inclusive=st.booleans())
 def test_symmetric_matrix_is_stochastic_and_has_the_rate(
     n_classes: int, rate: float, inclusive: bool
@@ -40,6 +43,7 @@ def test_symmetric_matrix_is_stochastic_and_has_the_rate(
     np.testing.assert_allclose(off, wrong / (n_classes - 1), atol=1e-12)
 
 
+@REPEATABLE
 @given(n_classes=st.integers(2, 30), rate=st.floats(0, 0.4999))
 def test_pair_matrix_moves_each_class_to_the_next(n_classes: int, rate: float):
     T = check_transition(pair_matrix(n_classes, rate), atol=1e-12)
@@ -48,6 +52,7 @@ def test_pair_matrix_moves_each_class_to_the_next(n_classes: int, rate: float):
         assert T[c, c] == 1 - rate
 
 
+@REPEATABLE
 @given(
     data=st.data(),
     sizes=st.lists(st.integers(0, 200), min_size=3, max_size=3),

@@ -1,5 +1,6 @@
 """Bad input is refused with the argument, the value and a way out."""
 
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "label matrix": ({"y": np.zeros((6, 3), dtype=int)}, r"y: needs shape.*\(6, 3\)"),
     "too few classes": ({"n_classes": 2}, "n_classes: is 2 but y contains the label 2"),
     "one class": ({"y": [0] * 6}, "n_classes: must be at least 2, got 1"),
-    "length": ({"x": X[:5]}, r"x: has shape \(5, 2\) but there are 6 labels"),
+    "length": ({"x": X[:5]}, "x: has 5 examples but there are 6 labels"),
+    "length of x not used": ({"model": "pair", "x": [[0.0]] * 5}, "x: has 5 examples"),
+    "scalar": ({"x": np.float64(1.0)}, "x: has 0 examples"),
     "missing values": ({"x": np.full((6, 2), np.nan)}, "x: contains values that are not finite"),
     "no features": ({"x": np.zeros((6, 0))}, "x: needs at least one feature"),
     "x is None": ({"x": None}, "x: needs numbers"),
@@ -91,6 +94,12 @@ def test_bad_indices_are_refused(index: Any):
     noisy = make_noise(X, Y, "instance", 0.3, 0)
     with pytest.raises(InputError, match="index"):
         noisy.transition(index)
+
+
+def test_record_is_frozen():
+    noisy = make_noise(X, Y, "instance", 0.3, 0)
+    with pytest.raises(FrozenInstanceError):
+        noisy.q = noisy.q + 1
 
 
 def test_record_without_transition_says_so():

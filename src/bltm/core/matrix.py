@@ -43,10 +43,13 @@ def check_transition(T: ArrayLike, name: str = "T", atol: float = 1e-6) -> Float
 def check_rows(rows: ArrayLike, name: str = "rows", atol: float = 1e-6) -> FloatArray:
     """Return probability rows of shape (..., C) as float64 after checking sign and sums."""
     values = np.asarray(rows, dtype=np.float64)
-    if not np.isfinite(values).all() or (values < -atol).any():
+    if not np.isfinite(values).all():
+        count = int((~np.isfinite(values)).sum())
+        raise InputError(name, f"needs finite entries, got {count} that are NaN or infinite")
+    if (values < -atol).any():
         raise InputError(
             name,
-            f"needs finite, non-negative entries, got a minimum of {np.nanmin(values):g}",
+            f"needs non-negative entries, got a minimum of {values.min():g}",
             "Each row is a probability distribution over the noisy labels.",
         )
     sums = values.sum(axis=-1)

@@ -12,7 +12,7 @@ from bltm.core.errors import InputError
 from bltm.core.matrix import FloatArray, check_transition, sample_rows
 from bltm.core.random import stream
 from bltm.core.records import IntArray
-from bltm.noise.inputs import check_choice, check_labels, check_rate
+from bltm.noise.inputs import check_choice, check_labels, check_length, check_rate
 from bltm.noise.matrices import map_matrix, map_targets, pair_matrix, symmetric_matrix
 from bltm.noise.record import NoisyLabels, assemble, unchanged
 
@@ -37,7 +37,7 @@ def symmetric_noise(
     >>> noisy.meta["realised_rate"]
     0.2
     """
-    labels, count = check_labels(y, n_classes)
+    labels, count = _labels(x, y, n_classes)
     nominal = check_rate(rate, 1.0)
     T = symmetric_matrix(count, nominal, inclusive)
     return _draw("symmetric", labels, T, nominal, seed, draws, {"inclusive": inclusive})
@@ -60,7 +60,7 @@ def pair_noise(
     >>> noisy.meta["realised_rate"]
     0.4
     """
-    labels, count = check_labels(y, n_classes)
+    labels, count = _labels(x, y, n_classes)
     nominal = check_rate(rate, 0.5, open_end=True)
     return _draw("pair", labels, pair_matrix(count, nominal), nominal, seed, draws, {})
 
@@ -84,7 +84,7 @@ def asymmetric_noise(
     Parameters
     ----------
     x
-        Not used.
+        Not used; may be None.
     y
         Clean labels, shape (n,).
     rate
@@ -106,7 +106,7 @@ def asymmetric_noise(
     >>> round(noisy.meta["expected_rate"], 3)
     0.2
     """
-    labels, count = check_labels(y, n_classes)
+    labels, count = _labels(x, y, n_classes)
     nominal = check_rate(rate, 1.0)
     targets = map_targets(mapping, count)
     options = {
@@ -132,7 +132,7 @@ def matrix_noise(
     Parameters
     ----------
     x
-        Not used.
+        Not used; may be None.
     y
         Clean labels, shape (n,).
     rate
@@ -160,7 +160,7 @@ def matrix_noise(
     matrix = check_transition(T)
     if matrix.ndim != 2:
         raise InputError("T", f"needs shape (C, C), got {matrix.shape}")
-    labels, count = check_labels(y, len(matrix) if n_classes is None else n_classes)
+    labels, count = _labels(x, y, len(matrix) if n_classes is None else n_classes)
     if len(matrix) != count:
         raise InputError("T", f"is {matrix.shape} but n_classes is {count}")
     # check_transition tolerates sums that are off by 1e-6; labels are drawn from exact rows.
@@ -184,6 +184,13 @@ def exact_counts(T: FloatArray, class_sizes: IntArray) -> IntArray:
     order = np.argsort(counts - wanted, axis=1, kind="stable")
     place = np.argsort(order, axis=1, kind="stable")
     return np.asarray(counts + (place < missing[:, None]), dtype=np.int64)
+
+
+def _labels(x: Any, y: ArrayLike, n_classes: int | None) -> tuple[IntArray, int]:
+    labels, count = check_labels(y, n_classes)
+    if x is not None:
+        check_length(x, len(labels))
+    return labels, count
 
 
 def _draw(

@@ -65,8 +65,7 @@ def check_features(x: Any, n: int) -> NDArray[Any]:
             f"needs numbers, got type {features.dtype}",
             "Give a dense numeric array; for a sparse matrix call .toarray() first.",
         )
-    if features.ndim == 0 or len(features) != n:
-        raise InputError("x", f"has shape {features.shape} but there are {n} labels in y")
+    check_length(features, n)
     if features.size == 0:
         raise InputError("x", f"needs at least one feature, got shape {features.shape}")
     if features.dtype.kind == "f" and not np.isfinite(features).all():
@@ -74,6 +73,14 @@ def check_features(x: Any, n: int) -> NDArray[Any]:
             "x", "contains values that are not finite", "Fill in or drop missing values first."
         )
     return features.reshape(n, -1)
+
+
+def check_length(x: Any, n: int) -> None:
+    """Check that there is one example for each label, whatever holds the examples."""
+    shape = getattr(x, "shape", None)
+    length = len(x) if shape is None else (*shape, 0)[0]
+    if length != n:
+        raise InputError("x", f"has {length} examples but there are {n} labels in y")
 
 
 def check_rate(

@@ -86,21 +86,22 @@ def pmd_noise(
         raise InputError(
             "rate", f"is {rate!r} and factor is {factor!r}", "Give one of the two, None the other."
         )
+    if factor is not None and not 0.0 < factor < np.inf:
+        raise InputError("factor", f"must be positive, got {factor}", "1 leaves tau as it is.")
     source = "out-of-fold logistic regression" if given is None else "given"
     options = {"kind": kind, "scale": scale, "factor": factor, "eta": source}
-    if rate is not None and check_rate(rate, 1.0) == 0.0:
+    nominal = None if rate is None else check_rate(rate, 1.0)
+    if nominal == 0.0:
         return unchanged(model="pmd", seed=seed, y=labels, n_classes=count, options=options)
     posterior = out_of_fold_posterior(x, labels, count, seed) if given is None else given
     if factor is None:
-        factor = factor_for_rate(posterior, labels, check_rate(rate, 1.0), kind, scale)
-    elif not (0.0 < factor < np.inf):
-        raise InputError("factor", f"must be positive, got {factor}", "1 leaves tau as it is.")
+        factor = factor_for_rate(posterior, labels, check_rate(nominal, 1.0), kind, scale)
     options = {**options, "factor": factor}
     row = _rows(posterior, factor, kind, scale)
     expected = float(1.0 - row[np.arange(len(labels)), labels].mean())
     return assemble(
         model="pmd",
-        rate=expected if rate is None else float(rate),
+        rate=expected if nominal is None else nominal,
         seed=seed,
         y=labels,
         y_noisy=sample_rows(row, stream(seed, "noise", "labels")),

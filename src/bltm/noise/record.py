@@ -39,7 +39,8 @@ class NoisyLabels:
     meta
         Model, nominal, expected and realised rate, seed, options, bounds and SHA-256 hashes.
     transition_of
-        Function from B indices to matrices of shape (B, C, C), or None; see ``transition``.
+        Function from B indices to matrices of shape (B, C, C), or None; see ``transition``. That
+        of instance-dependent noise keeps a reference to the features.
     """
 
     y_noisy: IntArray
