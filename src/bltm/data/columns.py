@@ -97,7 +97,7 @@ class CategoryColumn:
 
         text = as_text(column)
         gone = text == None  # noqa: E711
-        code = pd.Index(list(self.levels), dtype=object).get_indexer(text)
+        code = pd.Index(list(self.levels), dtype=object).get_indexer(pd.Index(text, dtype=object))
         result = np.zeros((len(text), self.width))
         known = np.flatnonzero(code >= 0)
         result[known, code[known]] = 1.0
@@ -126,10 +126,7 @@ def fit_column(
     kind = recognise(column.iloc[index])
     if kind == "category":
         return _fit_category(name, column, index, weight)
-    if kind == "date":
-        values = as_dates(column)[0]
-    else:
-        values = finite_numbers(name, as_numbers(column))
+    values = as_dates(column)[0] if kind == "date" else finite_numbers(name, as_numbers(column))
     mean, scale, seen = weighted_moments(values[:, None], index, weight)
     lost = len(index) - int(seen[0])
     if seen[0] == 0:
@@ -152,7 +149,7 @@ def column_to_json(column: Column) -> dict[str, Any]:
 def column_from_json(value: Mapping[str, Any]) -> Column:
     """Return the column that ``column_to_json`` described."""
     fields = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
-    made: Column = _KINDS[fields["kind"]](**fields)
+    made: Column = _KINDS[value["kind"]](**fields)
     return made
 
 

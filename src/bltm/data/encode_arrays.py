@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 # A standardised value beyond this is cut off: float32 and a network cannot use it.
 LARGEST = 1e4
-_CHUNK_NUMBERS = 1 << 20
+_CHUNK_NUMBERS = 1 << 16
 # A data set that does not fit in memory is judged by this many of its rows.
 SAMPLED_ROWS = 10_000
 

@@ -22,7 +22,7 @@ ImageSize = int | tuple[int, int] | None
 SHORT_SIDE = 64
 # Sizes are surveyed on this many files; sets that do not fit in memory are normalised by as many.
 SAMPLED_IMAGES = 2_000
-_CHUNK_NUMBERS = 1 << 20
+_CHUNK_NUMBERS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class ImageEncoder:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ImageEncoder:
         """Return the encoder that ``to_json`` described."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+        fields: dict[str, Any] = {k: _frozen(v) for k, v in value.items()}
+        return cls(**fields)
 
     def _affine(self, unit: float) -> tuple[torch.Tensor, torch.Tensor]:
         mean, std = np.asarray(self.mean), np.asarray(self.std)
@@ -163,7 +164,7 @@ def channel_moments(
         total = np.zeros(pixels.shape[3])
         for values, part in _chunks(pixels, index, share):
             total += (part * of(values).sum(axis=1)).sum(axis=0)
-        return total / area
+        return np.asarray(total / area)
 
     mean = average(lambda values: values)
     variance = average(lambda values: np.square(values - mean))
@@ -304,6 +305,10 @@ def _pair(image_size: ImageSize) -> tuple[int, int] | None:
     if len(pair) != 2 or min(pair) < 1:
         raise InputError("image_size", f"needs one or two positive sides, got {image_size}", "")
     return int(pair[0]), int(pair[1])
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _tensor(values: NDArray[Any]) -> torch.Tensor:

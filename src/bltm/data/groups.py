@@ -55,7 +55,7 @@ def group_rows(source: Source) -> IntArray:
         held = in_memory(source)
         return _rank_text(source.ids.astype(str)) if held is None else group_rows(held)
     rows = source.inputs.reshape(len(source), -1)
-    return _rank(hash_rows(rows), _row_equality(rows), lambda row: _canonical(row).tobytes())
+    return _rank(hash_rows(rows), _row_equality(rows), lambda row: _canonical(rows[row]).tobytes())
 
 
 def hash_rows(rows: NDArray[Any]) -> HashArray:
@@ -132,7 +132,7 @@ def _rank(
     equal: Callable[[IntArray, IntArray], NDArray[np.bool_]],
     key: Callable[[int], Any],
 ) -> IntArray:
-    """Number the hashes in their order, and tell apart different rows that share one."""
+    """Return the rank of each hash, but tell apart different rows that share one."""
     order = np.argsort(hashes, kind="stable")
     new = np.ones(len(order), dtype=bool)
     new[1:] = hashes[order][1:] != hashes[order][:-1]
@@ -184,7 +184,7 @@ def _frame_equality(
 
 
 def _codes(column: pd.Series[Any]) -> IntArray:
-    """Number the values of a column; missing ones get -1."""
+    """Return a number for each value of a column; missing ones get -1."""
     import pandas as pd
 
     try:

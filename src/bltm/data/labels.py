@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -85,7 +86,7 @@ def label_array(labels: ArrayLike) -> NDArray[Any]:
 def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the mask of labels that are None, NaN or empty."""
     if labels.dtype.kind == "f":
-        return np.isnan(labels)
+        return np.asarray(np.isnan(labels))
     if labels.dtype != object:
         return np.zeros(len(labels), dtype=bool)
     return np.fromiter(map(_is_missing, labels.tolist()), dtype=bool, count=len(labels))
@@ -137,10 +138,8 @@ def _named_classes(classes: Sequence[Any] | NDArray[Any], present: NDArray[Any])
     named = _plain(label_array(classes))
     if named.dtype == object and present.dtype.kind in "iu":
         # The command line can only name classes by text.
-        try:
+        with contextlib.suppress(ValueError):
             named = np.array([int(value) for value in named.tolist()], dtype=np.int64)
-        except ValueError:
-            pass
     names = _sorted_classes(named)
     if len(names) != len(named):
         raise InputError("classes", f"names a class twice: {named.tolist()}", "Name each one once.")

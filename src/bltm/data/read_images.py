@@ -65,6 +65,18 @@ def read_folder(root: Path, *, for_prediction: bool = False) -> Source:
     )
 
 
+def require_files(source: Source) -> None:
+    """Raise one error that names the first files that do not exist, if there are any."""
+    absent = np.flatnonzero(source.inputs.sizes() < 0)
+    if len(absent):
+        shown = ", ".join(str(name) for name in source.inputs.names[absent[:5]])
+        raise InputError(
+            "images",
+            f"{len(absent)} of {len(source)} do not exist, the first being {shown}",
+            f"Paths are relative to {source.inputs.root}.",
+        )
+
+
 def without_unreadable(source: Source) -> Source:
     """Return the source without images that cannot be decoded, after a warning that names some."""
     from bltm.data.decode import attempt
@@ -93,7 +105,9 @@ def _walk(root: Path) -> tuple[list[str], int]:
     names: list[str] = []
     others = 0
     for folder, inner, files in os.walk(root, followlinks=True):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        inner[:] = sorted(
+            name for name in inner if not name.startswith(".") and not _leads_up(folder, name)
+        )
         within = Path(folder).relative_to(root).as_posix()
         prefix = "" if within == "." else f"{within}/"
         for name in files:
@@ -104,6 +118,12 @@ def _walk(root: Path) -> tuple[list[str], int]:
             else:
                 others += 1
     return sorted(names), others
+
+
+def _leads_up(folder: str, name: str) -> bool:
+    """Return whether a link leads back to a folder that it is in."""
+    target = os.path.realpath(os.path.join(folder, name))
+    return os.path.commonpath([target, os.path.realpath(folder)]) == target
 
 
 def _said(counts: Counter[str]) -> str:

@@ -115,7 +115,7 @@ def _ids(frame: pd.DataFrame, id: str | None) -> tuple[NDArray[Any], str, list[s
         return _id_values(frame[id]), id, [f"Column '{id}' names the examples; not learned from."]
     for name in frame.columns:
         if is_id_column(name, frame[name]):
-            note = f"Took column '{name}' for ids, as its values differ in every row; not learned from."
+            note = f"Took column '{name}' for ids, as no two rows share one; not learned from."
             return _id_values(frame[name]), name, [note]
     index = frame.index
     if isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1:
@@ -151,9 +151,6 @@ def _image_table(
     if unused:
         said = [*said, f"Not used beside the images: {', '.join(unused)}."]
     files = ImageFiles(path.parent, names)
-    absent = np.flatnonzero(files.sizes() < 0)
-    if len(absent):
-        said = [*said, f"{len(absent)} of {len(names)} image files do not exist."]
     return Source("files", files, labels, ids, id_name, label_name, (*notes, *said))
 
 

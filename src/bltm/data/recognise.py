@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -50,8 +50,8 @@ def recognise(column: pd.Series[Any]) -> ColumnKind:
 def as_numbers(column: pd.Series[Any]) -> FloatArray:
     """Return numbers, NaN where there is none; lengths of time count in days."""
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        return cast(FloatArray, (column / pd.Timedelta(days=1)).to_numpy(dtype=np.float64))
-    if not (pd.api.types.is_numeric_dtype(column.dtype)):
+        return np.asarray(column.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400.0)
+    if not pd.api.types.is_numeric_dtype(column.dtype):
         texts = [np.nan if _blank(v) else v for v in column.tolist()]
         column = pd.to_numeric(
             pd.Series([v.strip() if isinstance(v, str) else v for v in texts], dtype=object),
@@ -69,11 +69,11 @@ def as_dates(column: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
         column = pd.Series(texts, dtype=object)
     dates = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
     epoch = pd.Timestamp("1970-01-01", tz="UTC")
-    days = ((dates - epoch) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+    days = (dates - epoch).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400.0
     month = 2 * np.pi * (dates.dt.month.to_numpy(dtype=np.float64) - 1) / 12
     weekday = 2 * np.pi * dates.dt.dayofweek.to_numpy(dtype=np.float64) / 7
     cycles = np.stack([np.sin(month), np.cos(month), np.sin(weekday), np.cos(weekday)], axis=1)
-    return days, np.nan_to_num(cycles)
+    return np.asarray(days), np.asarray(np.nan_to_num(cycles))
 
 
 def as_text(column: pd.Series[Any]) -> NDArray[Any]:

@@ -174,10 +174,13 @@ def open_source(
     from bltm.data.labels import encode_labels
 
     source = _dispatch(Path(path), str(path), label, image, id, for_prediction)
-    if unreadable == "skip" and source.kind == "files":
-        from bltm.data.read_images import without_unreadable
+    if source.kind == "files":
+        from bltm.data.read_images import require_files, without_unreadable
 
-        source = without_unreadable(source)
+        if unreadable == "skip":
+            source = without_unreadable(source)
+        else:
+            require_files(source)
     if classes is not None and source.labels is not None:
         encode_labels(source.labels, classes, ids=source.ids, missing="drop", warn=False)
     return source

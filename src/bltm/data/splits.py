@@ -116,7 +116,7 @@ def _strata(data: NoisyData, index: IntArray) -> tuple[IntArray, IntArray, int]:
 
 
 def _runs(*keys: IntArray) -> IntArray:
-    """Number the runs of equal key tuples in sorted keys."""
+    """Return the number of the run of equal keys that each place of sorted keys is in."""
     new = np.zeros(len(keys[0]), dtype=bool)
     for key in keys:
         new[1:] |= key[1:] != key[:-1]
