@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -105,6 +105,14 @@ class Schedule:
     def to_json(self) -> dict[str, Any]:
         """Return the schedule as plain values."""
         return asdict(self)
+
+
+class PlannedStage(NamedTuple):
+    """A training stage to come: its name, its schedule and the number of its examples."""
+
+    stage: str
+    schedule: Schedule
+    examples: int
 
 
 def make_optimizer(

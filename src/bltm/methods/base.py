@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from lightning_fabric import Fabric
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,6 +28,7 @@ from bltm.engine.devices import make_fabric, split_device
 from bltm.engine.job import Job
 from bltm.engine.predict import stream_outputs
 from bltm.engine.progress import make_reporter
+from bltm.engine.schedule import PlannedStage
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
 from bltm.methods.transitions import TopTransitions, gather_transitions
@@ -35,7 +37,7 @@ Weights = ArrayLike | None
 
 
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all methods. A method adds ``__init__``, ``_fit`` and, perhaps, ``_net``.
+    """Base of all methods. A method adds ``__init__``, ``_fit``, ``plan`` and, perhaps, ``_net``.
 
     After ``fit``: ``classes_``, ``classifier_`` (a torch module that gives logits),
     ``transition_`` (a module that gives T*(x), or None), ``encoder_``, ``history_`` (one record per
@@ -55,6 +57,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _fit(self, job: Job) -> FitResult:
         """Train on noisy examples; every method's own part."""
+        raise NotImplementedError
+
+    def plan(self, n: int) -> list[PlannedStage]:
+        """Return the training stages for ``n`` training examples, as far as they are known."""
         raise NotImplementedError
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
@@ -89,10 +95,25 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         *,
         sample_weight: Weights = None,
         trusted: Weights = None,
-        devices: int = 1,
-        num_nodes: int = 1,
+        fabric: Fabric | None = None,
+        before: Callable[[Job], None] | None = None,
     ) -> Self:
-        """Learn from a source; ``workbench`` says where its stages keep their state."""
+        """Learn from a source.
+
+        Parameters
+        ----------
+        source
+            Examples with noisy labels.
+        workbench
+            Makes the workbench, which says where stages keep their state. It is called when the
+            data has been read and checked.
+        sample_weight, trusted
+            As for ``fit``.
+        fabric
+            Devices and processes, already launched; by default one device.
+        before
+            Called with the job before the first stage.
+        """
         started = time.perf_counter()
         keep_memory()
         self.seed_ = draw_seed(self.random_state)
@@ -101,10 +122,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         split = split_noisy(data, self.validation_fraction, self.seed_)
         self.input_shape_ = data.examples.shape
         self.net_ = self._net(self.input_shape_)
-        fabric = make_fabric(self.device, self.precision, devices, num_nodes)
+        fabric = make_fabric(self.device, self.precision) if fabric is None else fabric
         reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
         bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
-        result = self._fit(Job(data, split, bench, self.net_, self.weights))
+        job = Job(data, split, bench, self.net_, self.weights)
+        if before is not None:
+            before(job)
+        result = self._fit(job)
         self._keep(result, data, split, bench, time.perf_counter() - started)
         return self
 

@@ -13,7 +13,7 @@ from bltm.core.errors import InputError
 from bltm.core.records import FitResult, Posterior
 from bltm.engine.job import Job
 from bltm.engine.posteriors import in_sample_posterior
-from bltm.engine.schedule import Schedule
+from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.supervised import fit_cross_entropy
 from bltm.methods.base import NoisyLabelClassifier
 
@@ -91,11 +91,17 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, job: Job) -> FitResult:
+    def plan(self, n: int) -> list[PlannedStage]:
+        """Return the one stage."""
+        return [PlannedStage("cross_entropy", self._schedule(), n)]
+
+    def _schedule(self) -> Schedule:
         if self.preset not in PRESETS:
             raise InputError("preset", f"unknown: {self.preset!r}", f"Use {' or '.join(PRESETS)}.")
-        schedule = PRESETS[self.preset].overridden(self.epochs, self.batch_size, self.lr)
-        classifier = fit_cross_entropy(job, "cross_entropy", schedule)
+        return PRESETS[self.preset].overridden(self.epochs, self.batch_size, self.lr)
+
+    def _fit(self, job: Job) -> FitResult:
+        classifier = fit_cross_entropy(job, "cross_entropy", self._schedule())
         posterior = job.bench.record(
             "posterior", Posterior, lambda: in_sample_posterior(job, classifier)
         )

@@ -15,6 +15,7 @@ from bltm.core.errors import InputError
 from bltm.core.records import FitResult, Posterior
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
+from bltm.engine.schedule import PlannedStage
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
@@ -156,6 +157,25 @@ class BLTMClassifier(NoisyLabelClassifier):
             "coverage": collected.coverage.tolist(),
         }
         return FitResult(classifier, transition, posterior, collected, findings)
+
+    def plan(self, n: int) -> list[PlannedStage]:
+        """Return the training stages, as if every training example were collected."""
+        recipe, collector, _ = self._recipe()
+        cross_fitted = self.posterior is None and collector.out_of_sample
+        stages = []
+        if recipe.start_from_warm_up or (self.posterior is None and not cross_fitted):
+            stages.append(PlannedStage("warm_up", recipe.warm_up, n))
+        if cross_fitted:
+            rest = n - n // recipe.folds
+            stages += [PlannedStage("warm_up", recipe.warm_up, rest)] * recipe.folds
+        at_once = self.revision and recipe.revise_at_once
+        for _ in range(recipe.rounds):
+            stages.append(PlannedStage("transition", recipe.transition, n))
+            schedule = recipe.revision if at_once else recipe.classifier
+            stages.append(PlannedStage("revise" if at_once else "correct", schedule, n))
+        if self.revision and not at_once:
+            stages.append(PlannedStage("revise", recipe.revision, n))
+        return stages
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""
