@@ -119,13 +119,17 @@ def _ids(frame: pd.DataFrame, id: str | None) -> tuple[NDArray[Any], str, list[s
             return _id_values(frame[name]), name, [note]
     index = frame.index
     if isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1:
-        return np.arange(len(frame), dtype=np.int64), "row", []
+        return np.arange(len(frame), dtype=np.int64), _free_name("row", frame), []
     values = index.to_numpy()
-    return (
-        values if values.dtype.kind in "iu" else _objects(values.tolist()),
-        str(index.name or "index"),
-        [],
-    )
+    plain = values if values.dtype.kind in "iu" else _objects(values.tolist())
+    return plain, _free_name(str(index.name or "index"), frame), []
+
+
+def _free_name(name: str, frame: pd.DataFrame) -> str:
+    """Return the name, changed if a column has it: a column of the name of the ids is no input."""
+    while name in frame.columns:
+        name = f"{name}_"
+    return name
 
 
 def _image_table(
