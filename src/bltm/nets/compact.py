@@ -9,14 +9,18 @@ from torch import nn
 
 from bltm.nets.base import Network
 
-WIDTHS = (32, 64, 128)
+# Multiples of 16, which vectorised kernels want.
+WIDTHS = (16, 32, 64)
+# A layer halves the image only while this many pixels are left on the shorter side.
+SMALLEST_HALVED = 8
+POOLED = 2
 
 
 class CompactNet(Network):
-    """Three convolutions with batch normalisation, pooled to 2×2.
+    """Three convolutions with batch normalisation, pooled to 2×2 and flattened.
 
-    A layer halves the image only while at least 8 pixels are left on the shorter side, so that
-    8×8 images keep a 4×4 map. Widths are multiples of 16, which vectorised kernels want.
+    The first looks at 5×5 pixels and is max-pooled before it is normalised, which costs a quarter;
+    the others have 3×3 kernels and a stride. Images of 8×8 keep a map of 4×4.
 
     Parameters
     ----------
@@ -28,25 +32,29 @@ class CompactNet(Network):
     Examples
     --------
     >>> net = CompactNet((1, 28, 28), 10)
-    >>> net(torch.zeros(2, 1, 28, 28)).shape
-    torch.Size([2, 10])
+    >>> net(torch.zeros(2, 1, 28, 28)).shape, net.n_features
+    (torch.Size([2, 10]), 256)
     """
 
     def __init__(self, input_shape: Sequence[int], n_outputs: int) -> None:
         super().__init__()
         channels, side = input_shape[0], min(input_shape[1:])
-        layers: list[nn.Module] = []
-        for width in WIDTHS:
-            stride = 2 if side >= 8 else 1
+        layers: list[nn.Module] = [nn.Conv2d(channels, WIDTHS[0], 5, padding=2, bias=False)]
+        if side >= SMALLEST_HALVED:
+            layers.append(nn.MaxPool2d(2))
+            side //= 2
+        layers += [nn.BatchNorm2d(WIDTHS[0]), nn.ReLU(inplace=True)]
+        for before, width in zip(WIDTHS[:-1], WIDTHS[1:], strict=True):
+            stride = 2 if side >= SMALLEST_HALVED else 1
             layers += [
-                nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False),
+                nn.Conv2d(before, width, 3, stride=stride, padding=1, bias=False),
                 nn.BatchNorm2d(width),
                 nn.ReLU(inplace=True),
             ]
-            channels, side = width, -(-side // stride)
+            side = -(-side // stride)
         self.convolutions = nn.Sequential(*layers)
-        self.pool = nn.AdaptiveAvgPool2d(2)
-        self.n_features = channels * 4
+        self.pool = nn.AdaptiveAvgPool2d(POOLED)
+        self.n_features = WIDTHS[-1] * POOLED**2
         self.fc = nn.Linear(self.n_features, n_outputs)
 
     def features(self, x: torch.Tensor) -> torch.Tensor:

@@ -152,7 +152,8 @@ class PartsHead(TransitionHead):
     """A mixture of K matrices, for many classes: d·K + K·C² parameters instead of d·C².
 
     ``T(x) = Σ_k w_k(x) A_k`` with ``w = softmax`` of a linear layer and row-stochastic
-    ``A_k = softmax(log base + R_k)``. A row or a column of T costs O(K·C) for each example.
+    ``A_k = softmax(log base + R_k)``. A row or a column of T costs O(K·C) for each example;
+    columns also cost K·C² for each batch, so large batches are the cheaper ones.
 
     Parameters
     ----------

@@ -12,10 +12,11 @@ from bltm.nets.base import Network
 
 
 class MLP(Network):
-    """Linear layers with layer normalisation and ReLU; inputs of any shape are flattened.
+    """Linear layers with ReLU; inputs of any shape are flattened.
 
-    Layer normalisation does not look across the batch: a batch of one works, and processes that
-    share a batch compute what one process would.
+    There is no normalisation inside: none across the batch, so that a batch of one works and
+    processes that share a batch compute what one process would; and none across the layer, which
+    fits wrong labels sooner without gaining on right ones. Inputs should be standardised.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class MLP(Network):
         widths = [prod(input_shape), *hidden]
         layers: list[nn.Module] = []
         for width_in, width_out in zip(widths[:-1], widths[1:], strict=True):
-            layers += [nn.Linear(width_in, width_out), nn.LayerNorm(width_out), nn.ReLU()]
+            layers += [nn.Linear(width_in, width_out), nn.ReLU()]
         self.hidden = nn.Sequential(*layers)
         self.n_features = widths[-1]
         self.fc = nn.Linear(self.n_features, n_outputs)
