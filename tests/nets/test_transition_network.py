@@ -240,3 +240,33 @@ def test_dense_head_works_through_many_classes_in_blocks() -> None:
         head.log_columns(features, labels)
     assert largest.numel <= heads.BLOCK
     assert heads.BLOCK * 4 * 3 <= 64 * 2**20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+def test_trained_network_beats_the_best_class_dependent_matrix(kind: Any) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(6000, 4, generator=generator)
+    bayes = torch.randint(3, (6000,), generator=generator)
+    sides = torch.tensor(
+        [
+            [[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.0, 0.3, 0.7]],
+            [[0.5, 0.0, 0.5], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]],
+        ]
+    )
+    T = sides[(x[:, 0] > 0).long()]
+    noisy = torch.multinomial(T[torch.arange(6000), bayes], 1, generator=generator).squeeze(1)
+    base = sides.mean(0)
+    with torch_stream(0, "init"):
+        network = make_transition_network("mlp", (4,), 3, base=base, head=kind)
+    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
+    for _ in range(4):
+        for index in torch.randperm(6000, generator=generator).split(100):
+            optimiser.zero_grad()
+            log_rows, residual = network(x[index], bayes[index])
+            penalty = 1e-4 * residual.square().sum(1)
+            (transition_nll(log_rows, noisy[index]) + penalty).mean().backward()
+            optimiser.step()
+    with torch.no_grad():
+        error = (network.matrix(network.features(x)) - T).abs().mean()
+    assert error < 0.5 * (base - T).abs().mean()
