@@ -190,8 +190,9 @@ def _read_text(
         columns = pd.read_csv(path, nrows=0, **options).columns
         name = _label_column(columns, label, for_prediction)
         as_text = [c for c in columns if c == name or _ID_NAME.search(str(c))]
-        converters = {column: str.strip for column in as_text}
-        frame = pd.read_csv(path, converters=converters, low_memory=False, **options)
+        frame = pd.read_csv(path, low_memory=False, **options)
+        # Apart, because "007" is not 7 here and "NA" may be the name of a class.
+        written = pd.read_csv(path, dtype=str, keep_default_na=False, usecols=as_text, **options)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(
             "data", f"'{path}' is no readable table ({error})", "Check separators and quotes."
@@ -202,6 +203,8 @@ def _read_text(
             f"'{path}' has rows with more cells than the header",
             "Check separators and quotes.",
         )
+    for column in as_text:
+        frame[column] = _objects(written[column].str.strip().tolist())
     return frame, name, notes
 
 
@@ -257,13 +260,10 @@ def _label_values(column: pd.Series[Any]) -> NDArray[Any]:
     values = _objects(column.tolist())
     gone = missing_labels(values)
     present = values[~gone].tolist()
-    if present and all(isinstance(v, str) and _WHOLE.fullmatch(v) for v in present):
-        values[~gone] = [int(v.partition(".")[0]) for v in present]
-    return (
-        values.astype(np.int64)
-        if not gone.any() and present and isinstance(values[0], int)
-        else values
-    )
+    if not present or not all(isinstance(v, str) and _WHOLE.fullmatch(v) for v in present):
+        return values
+    values[~gone] = [int(v.partition(".")[0]) for v in present]
+    return values if gone.any() else values.astype(np.int64)
 
 
 def _id_values(column: pd.Series[Any]) -> NDArray[Any]:
