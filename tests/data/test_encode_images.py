@@ -10,8 +10,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from bltm.core.errors import InputError
-from bltm.data import as_source, encoder_from_json, fit_encoder, open_source
-from bltm.data import encode_images
+from bltm.data import as_source, encode_images, encoder_from_json, fit_encoder, open_source
 from bltm.data.encode_images import channel_moments, compact
 from bltm.data.examples import ImageExamples, LazyExamples
 
@@ -81,9 +80,7 @@ def test_pixels_that_bytes_cannot_hold_stay_floats() -> None:
 
 
 @given(
-    hnp.arrays(
-        np.float64, (2, 2, 2, 1), elements=st.one_of(st.floats(0, 1), st.integers(0, 400))
-    )
+    hnp.arrays(np.float64, (2, 2, 2, 1), elements=st.one_of(st.floats(0, 1), st.integers(0, 400)))
 )
 def test_storing_images_compactly_loses_next_to_nothing(images: np.ndarray) -> None:
     values, unit = compact(images)
@@ -164,9 +161,7 @@ def test_a_model_of_files_takes_arrays_and_the_other_way_round(tmp_path: Path) -
     by_file, by_array = fit_encoder(source), fit_encoder(as_source(images / 255.0))
     expected = everything(by_file.encode(source))
     torch.testing.assert_close(everything(by_file.encode(as_source(images))), expected)
-    torch.testing.assert_close(
-        everything(by_array.encode(source)), expected, rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(everything(by_array.encode(source)), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -197,11 +192,12 @@ def test_fitting_beyond_the_budget_uses_a_sample_and_says_so(tmp_path, monkeypat
     assert "read when they are needed" in lazy.notes[-1]
 
 
-def test_a_broken_image_in_a_worker_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_image_in_a_worker_is_named(tmp_path: Path, workers: int) -> None:
     source = open_source(folder_of_classes(tmp_path, 5))
     encoder = fit_encoder(source)
     (tmp_path / "dog/1.png").write_bytes(b"no")
-    lazy = encoder.encode(open_source(tmp_path), budget=10, workers=0)
+    lazy = encoder.encode(open_source(tmp_path), budget=10, workers=workers)
     with pytest.raises(InputError, match=r"dog/1\.png: cannot be read"):
         everything(lazy)
 

@@ -46,9 +46,7 @@ def test_numbers_follow_the_rows_through_a_permutation(rows: np.ndarray, order: 
 @settings(max_examples=30)
 def test_rows_that_share_a_hash_are_told_apart_in_an_order_of_their_own(rows, order) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            groups_module, "hash_rows", lambda r: (r.sum(axis=1) % 2).astype(np.uint64)
-        )
+        patch.setattr(groups_module, "hash_rows", lambda r: (r.sum(axis=1) % 2).astype(np.uint64))
         numbers = group_rows(as_source(rows))
         assert partition(numbers) == brute_force(rows)
         np.testing.assert_array_equal(numbers[order], group_rows(as_source(rows[order])))

@@ -62,7 +62,11 @@ def test_a_class_named_twice_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "labels",
-    [["a", None, "a", ""], [1.0, np.nan, 1.0, np.nan], pd.Series([1, pd.NA, 1, None], dtype="Int64")],
+    [
+        ["a", None, "a", ""],
+        [1.0, np.nan, 1.0, np.nan],
+        pd.Series([1, pd.NA, 1, None], dtype="Int64"),
+    ],
 )
 def test_missing_labels_are_counted_and_named(labels: object) -> None:
     with pytest.raises(InputError, match="2 of 4 examples have no label: 'p', 'q'"):

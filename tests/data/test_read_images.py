@@ -67,7 +67,9 @@ def test_all_unreadable_images_are_reported_at_once_or_skipped(tmp_path: Path) -
     (tmp_path / "dog/1.png").write_bytes(whole[:60])
     (tmp_path / "dog/2.png").write_bytes(b"")
     source = open_source(tmp_path)
-    with pytest.raises(InputError, match=r"3 of 16 cannot be read: cat/0\.png.*dog/2\.png") as error:
+    with pytest.raises(
+        InputError, match=r"3 of 16 cannot be read: cat/0\.png.*dog/2\.png"
+    ) as error:
         fit_encoder(source).encode(source)
     assert 'unreadable="skip"' in str(error.value)
     with pytest.warns(DataQualityWarning, match=r"Left out 3 of 16 .*dog/1\.png"):

@@ -96,9 +96,9 @@ def test_an_id_column_is_recognised_and_said(tmp_path: Path, name: str) -> None:
 
 def test_a_running_number_without_a_name_is_an_id(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    pd.DataFrame({"a": [5, 6], "label": ["x", "y"]}, index=[3, 4]).to_csv(path)
+    pd.DataFrame({"a": [5, 6], "label": ["x", "y"]}, index=[4, 3]).to_csv(path)
     source = open_source(path)
-    assert source.ids.tolist() == [3, 4]
+    assert source.ids.tolist() == [4, 3]
 
 
 def test_columns_that_only_look_like_ids_are_inputs(tmp_path: Path) -> None:

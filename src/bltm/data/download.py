@@ -86,6 +86,8 @@ def obtain(
                 content = _fetch(address.rstrip("/") + "/" + file.name, file.name, report)
                 _check(gzip.decompress(content), file, address)
             except (OSError, EOFError, http.client.HTTPException, zlib.error) as error:
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()
                 reason = getattr(error, "reason", None) or error
                 raise _absent(missing, folders[0], address, str(reason)) from error
             write_atomically(folders[0] / file.name, _writer(content))

@@ -11,6 +11,8 @@ from typing import Any, cast
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from bltm.core.errors import InputError
+
 # Decoded images and torch data sets up to this size are held in memory.
 MEMORY_BUDGET = 1 << 30
 # Data in memory up to this size is copied to an accelerator once, and gathered there.
@@ -140,15 +142,43 @@ class LazyExamples:
         """Yield one tensor of inputs for each batch of indices, in their order."""
         ready = self._ready(device)
         loader = DataLoader(
-            self.items,
+            _Guarded(self.items),
             batch_sampler=cast(Any, _IndexLists(index_batches)),
             num_workers=self.workers,
+            collate_fn=_stack,
             # Without a generator the loader would draw its seed from the global one.
             generator=torch.Generator(),
             pin_memory=device.type == "cuda",
         )
         for raw in loader:
+            if isinstance(raw, InputError):
+                raise raw
             yield ready(raw.to(device, non_blocking=True))
+
+
+class _Guarded(Dataset[Any]):
+    """Hands errors on as items: torch cannot raise our errors anew from a worker process."""
+
+    def __init__(self, items: Dataset[torch.Tensor]) -> None:
+        self._items = items
+
+    def __getitem__(self, row: int) -> torch.Tensor | InputError:
+        try:
+            return self._items[row]
+        except InputError as error:
+            return error
+
+
+def _stack(items: list[torch.Tensor | InputError]) -> torch.Tensor | InputError:
+    tensors: list[torch.Tensor] = []
+    for item in items:
+        if isinstance(item, InputError):
+            return item
+        tensors.append(item)
+    shapes = sorted({tuple(tensor.shape) for tensor in tensors})
+    if len(shapes) > 1:
+        return InputError("X", f"has items of the shapes {shapes}", "Give items of one shape.")
+    return torch.stack(tensors)
 
 
 class _IndexLists:

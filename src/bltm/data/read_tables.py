@@ -81,7 +81,7 @@ def from_frame(
 
 
 def is_id_column(name: str, column: pd.Series[Any]) -> bool:
-    """Return whether a column only names the rows: an id by name, or a running number.
+    """Return whether a column only names the rows: an id by name, or whole numbers without a name.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def is_id_column(name: str, column: pd.Series[Any]) -> bool:
         return False
     if re.fullmatch(r"Unnamed: \d+|", name):
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-        return bool((np.diff(numbers) == 1).all())
+        return bool((numbers == np.rint(numbers)).all() and len(np.unique(numbers)) == len(column))
     if not _ID_NAME.search(name) or pd.api.types.is_float_dtype(column.dtype):
         return False
     return bool(column.notna().all() and column.is_unique)

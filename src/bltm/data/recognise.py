@@ -71,7 +71,7 @@ def as_dates(column: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
     epoch = pd.Timestamp("1970-01-01", tz="UTC")
     days = (dates - epoch).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400.0
     month = 2 * np.pi * (dates.dt.month.to_numpy(dtype=np.float64) - 1) / 12
-    weekday = 2 * np.pi * dates.dt.dayofweek.to_numpy(dtype=np.float64) / 7
+    weekday = 2 * np.pi * dates.dt.day_of_week.to_numpy(dtype=np.float64) / 7
     cycles = np.stack([np.sin(month), np.cos(month), np.sin(weekday), np.cos(weekday)], axis=1)
     return np.asarray(days), np.asarray(np.nan_to_num(cycles))
 
