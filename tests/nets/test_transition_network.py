@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bltm.core.errors import InputError
-from bltm.core.matrix import check_transition
+from bltm.core.matrix import check_transition, normalise_rows
 from bltm.core.random import torch_stream
 from bltm.losses import transition_nll
 from bltm.nets import DenseHead, PartsHead, TransitionNetwork, heads, make_transition_network
@@ -113,6 +113,38 @@ def test_rows_and_columns_are_those_of_the_matrix(
         index = torch.arange(n)
         torch.testing.assert_close(head.rows(features, labels)[0], T[index, labels].log())
         torch.testing.assert_close(head.log_columns(features, labels), T[index, :, labels].log())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["dense", "parts"]),
+    st.integers(0, 10_000),
+    st.integers(1, 5),
+    st.integers(2, 5),
+    st.booleans(),
+)
+def test_revised_columns_and_noisy_probabilities_are_those_of_the_revised_matrix(
+    kind: str, seed: int, n: int, n_classes: int, revised: bool
+) -> None:
+    head = make_head(kind, 3, n_classes, seed=seed).double()
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    log_p = torch.randn(n, n_classes, generator=generator, dtype=torch.float64).log_softmax(-1)
+    labels = torch.randint(n_classes, (n,), generator=generator)
+    delta = torch.rand(n_classes, n_classes, generator=generator, dtype=torch.float64)
+
+    def revise(T: torch.Tensor) -> torch.Tensor:
+        return normalise_rows(T + delta)
+
+    argument = revise if revised else None
+    with torch.no_grad():
+        T = revise(head.matrix(features)) if revised else head.matrix(features)
+        torch.testing.assert_close(head.matrix(features, argument), T)
+        columns = head.log_columns(features, labels, argument)
+        torch.testing.assert_close(columns, T[torch.arange(n), :, labels].log())
+        noisy = [[float(log_p[b].exp() @ T[b, :, j]) for j in range(n_classes)] for b in range(n)]
+        found = head.log_noisy(features, log_p, argument)
+        torch.testing.assert_close(found.exp(), torch.tensor(noisy, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("kind", ["dense", "parts"])
