@@ -1,4 +1,4 @@
-"""Rows, columns and matrices of both heads against loops; memory at a thousand classes."""
+"""Rows, columns and matrices of both heads against loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from bltm.core.errors import InputError
 from bltm.core.matrix import check_transition, normalise_rows
@@ -18,19 +17,6 @@ from bltm.core.random import torch_stream
 from bltm.losses import transition_nll
 from bltm.nets import DenseHead, PartsHead, TransitionNetwork, heads, make_transition_network
 from bltm.nets.heads import TransitionHead
-
-
-class LargestTensor(TorchDispatchMode):
-    """Records the number of entries of the largest tensor that any operation makes."""
-
-    numel = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for value in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(value, torch.Tensor):
-                self.numel = max(self.numel, value.numel())
-        return result
 
 
 def random_base(seed: int, n_classes: int) -> torch.Tensor:
@@ -210,8 +196,8 @@ def test_gradient_of_eq_3_touches_only_the_row_of_the_bayes_label() -> None:
 def test_network_trains_through_forward_and_uses_every_parameter(kind: str) -> None:
     network = make_transition_network("compact", (1, 8, 8), 3, head=kind)  # type: ignore[arg-type]
     x, bayes, noisy = torch.randn(8, 1, 8, 8), torch.arange(8) % 3, torch.arange(8) % 2
-    log_rows, residual = network(x, bayes)
-    (transition_nll(log_rows, noisy) + residual.square().sum(-1)).mean().backward()
+    log_rows, strain = network(x, bayes)
+    (transition_nll(log_rows, noisy) + strain.sum(-1)).mean().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
     network.eval()
@@ -240,40 +226,6 @@ def test_unknown_head_and_transposed_base_are_refused() -> None:
         make_transition_network("mlp", (4,), 2, base=np.array([[0.9, 0.4], [0.1, 0.6]]))
 
 
-def test_parts_do_not_grow_as_features_times_classes_squared() -> None:
-    sizes = {
-        (d, C): sum(p.numel() for p in PartsHead(d, C).parameters())
-        for d, C in ((64, 100), (128, 100), (64, 200))
-    }
-    K = 16
-    assert sizes[128, 100] - sizes[64, 100] == 64 * K
-    assert sizes[64, 200] - sizes[64, 100] == K * (200**2 - 100**2)
-
-
-@pytest.mark.parametrize("direction", ["rows", "log_columns"])
-def test_a_thousand_classes_need_no_matrix_per_example(direction: str) -> None:
-    B, C, K, d = 64, 1000, 16, 512
-    head = make_transition_network(lambda n: torch.nn.Linear(d, n), (d,), C).head
-    assert isinstance(head, PartsHead)
-    assert head.parts.shape == (K, C, C)
-    features, labels = torch.randn(B, 128), torch.randint(C, (B,))
-    with LargestTensor() as largest:
-        result = getattr(head, direction)(features, labels)
-    assert torch.as_tensor(result[0]).isfinite().all()
-    assert largest.numel <= max(C * C, K * B * C) < B * C * C / 50
-
-
-def test_dense_head_works_through_many_classes_in_blocks() -> None:
-    B, C, d = 64, 600, 4
-    head = DenseHead(d, C)
-    features, labels = torch.randn(B, d), torch.randint(C, (B,))
-    with torch.no_grad(), LargestTensor() as largest:
-        head.rows(features, labels)
-        head.log_columns(features, labels)
-    assert largest.numel <= heads.BLOCK
-    assert heads.BLOCK * 4 * 3 <= 64 * 2**20
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "parts"])
 def test_trained_network_beats_the_best_class_dependent_matrix(kind: Any) -> None:
@@ -295,8 +247,8 @@ def test_trained_network_beats_the_best_class_dependent_matrix(kind: Any) -> Non
     for _ in range(4):
         for index in torch.randperm(6000, generator=generator).split(100):
             optimiser.zero_grad()
-            log_rows, residual = network(x[index], bayes[index])
-            penalty = 1e-4 * residual.square().sum(1)
+            log_rows, strain = network(x[index], bayes[index])
+            penalty = 1e-4 * strain[:, 0]
             (transition_nll(log_rows, noisy[index]) + penalty).mean().backward()
             optimiser.step()
     with torch.no_grad():
