@@ -1,0 +1,1 @@
+"""Runs on disk: fit, resume, predict, noise, the demonstration."""

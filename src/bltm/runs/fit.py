@@ -1,0 +1,126 @@
+"""Fit a method to a source inside a run directory, from the start or from where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bltm.engine.devices import make_fabric
+from bltm.engine.job import Job
+from bltm.engine.posteriors import network_probs
+from bltm.engine.workbench import Workbench
+from bltm.methods.persistence import save
+from bltm.runs.artifacts import Evidence
+from bltm.runs.config import RunConfig
+from bltm.runs.directory import POSTERIORS, RunDirectory, State
+from bltm.runs.estimate import estimate
+from bltm.runs.processes import StopSignal, agreed, is_first_process
+from bltm.runs.summary import summarise
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What does not change the result of a run.
+
+    Attributes
+    ----------
+    resume, overwrite
+        What may happen to a run that exists.
+    checkpoint_every
+        Seconds between two saves inside an epoch.
+    quiet
+        No progress.
+    """
+
+    resume: bool = False
+    overwrite: bool = False
+    checkpoint_every: float = 60.0
+    quiet: bool = False
+
+
+def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
+    """Fit, write the run directory and return the summary in words.
+
+    With several processes all of them run this; the first one writes. Whatever can be checked is
+    checked before others are launched.
+
+    Parameters
+    ----------
+    config
+        What to fit.
+    out
+        The run directory.
+    options
+        How to go about it.
+    say
+        Takes a line for the user while the run goes on.
+    """
+    directory, first = RunDirectory(out), is_first_process()
+    permission = {"resume": options.resume, "overwrite": options.overwrite}
+    if first:
+        directory.check(**permission)
+    estimator = config.make_estimator()
+    estimator.set_params(verbose=0 if options.quiet or not first else 1)
+    source = config.open_source()
+    place = str(Path(config.data).resolve()) if Path(config.data).exists() else config.data
+    config = replace(config, data=place, data_sha256=source.fingerprint)
+    with (
+        directory.claimed(**permission) if first else nullcontext(),
+        StopSignal(say if first else _silent) as stop,
+    ):
+        if first and options.resume and directory.state is State.FINISHED:
+            directory.compare(config)
+            directory.drop_checkpoint()
+            return f"'{out}' holds a finished run of this kind; there is nothing to do."
+        if first and not options.quiet:
+            for note in source.notes:
+                say(f"note: {note}")
+        fabric = make_fabric(config.device, config.precision, config.devices, config.num_nodes)
+        jobs: list[Job] = []
+
+        def workbench(**parts: Any) -> Workbench:
+            if first:
+                directory.begin(config, overwrite=options.overwrite)
+            fabric.barrier()
+            return Workbench(
+                store=directory.store(writes=first),
+                checkpoint_every=options.checkpoint_every,
+                checkpoint_least=min(1.0, options.checkpoint_every),
+                stop_requested=agreed(stop, fabric),
+                **parts,
+            )
+
+        def before(job: Job) -> None:
+            jobs.append(job)
+            if first and not options.quiet:
+                say(estimate(job, estimator.plan(len(job.split.train))).in_words())
+            stop.arm()
+
+        estimator.fit_source(source, workbench, fabric=fabric, before=before)
+        (job,) = jobs
+        probs = network_probs(job, estimator.classifier_, np.arange(len(job.data)))
+        estimator.classifier_.cpu()
+        evidence = Evidence.of(
+            job.data,
+            job.split,
+            probs,
+            estimator.posterior_,
+            estimator.collected_,
+            source.id_name,
+        )
+        if first:
+            evidence.write(out / POSTERIORS)
+            save(estimator, out)
+            directory.drop_checkpoint()
+    return summarise(config, evidence, estimator.findings_, out) if first else ""
+
+
+def _silent(message: str) -> None:
+    """Say nothing."""
