@@ -11,8 +11,8 @@ from PIL import Image
 
 from bltm.core.errors import InputError
 from bltm.data import as_source, encode_images, encoder_from_json, fit_encoder, open_source
-from bltm.data.encode_images import channel_moments, compact
 from bltm.data.examples import ImageExamples, LazyExamples
+from bltm.data.pixels import channel_moments, compact
 
 from .pictures import folder_of_classes, gradient, save
 

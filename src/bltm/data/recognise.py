@@ -34,17 +34,21 @@ def recognise(column: pd.Series[Any]) -> ColumnKind:
         return "number"
     if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
         return "date"
-    present = [value for value in column.tolist() if not _blank(value)]
-    if present and all(isinstance(value, bool | np.bool_) for value in present):
+    codes, values = _distinct(column)
+    filled = [not _blank(value) for value in values]
+    present = [value for value, full in zip(values, filled, strict=True) if full]
+    if not present:
+        return "category"
+    if all(isinstance(value, bool | np.bool_) for value in present):
         return "boolean"
-    if present and all(isinstance(value, datetime.date) for value in present):
+    if all(isinstance(value, datetime.date) for value in present):
         return "date"
     texts = pd.Series([str(value).strip() for value in present], dtype=object)
-    if len(texts) and pd.to_numeric(texts, errors="coerce").notna().mean() >= NUMERIC_SHARE:
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))[filled]
+    numeric = pd.to_numeric(texts, errors="coerce").notna().to_numpy()
+    if counts[numeric].sum() >= NUMERIC_SHARE * counts.sum():
         return "number"
-    if len(texts) and texts.str.fullmatch(_ISO_DATE).all():
-        return "date"
-    return "category"
+    return "date" if texts.str.fullmatch(_ISO_DATE).all() else "category"
 
 
 def as_numbers(column: pd.Series[Any]) -> FloatArray:
@@ -52,11 +56,10 @@ def as_numbers(column: pd.Series[Any]) -> FloatArray:
     if pd.api.types.is_timedelta64_dtype(column.dtype):
         return np.asarray(column.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400.0)
     if not pd.api.types.is_numeric_dtype(column.dtype):
-        texts = [np.nan if _blank(v) else v for v in column.tolist()]
-        column = pd.to_numeric(
-            pd.Series([v.strip() if isinstance(v, str) else v for v in texts], dtype=object),
-            errors="coerce",
-        )
+        codes, values = _distinct(column)
+        texts = [None if _blank(v) else v.strip() if isinstance(v, str) else v for v in values]
+        numbers = pd.to_numeric(pd.Series([*texts, None], dtype=object), errors="coerce")
+        return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan)[codes])
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
@@ -65,8 +68,14 @@ def as_dates(column: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        texts = [None if _blank(v) else str(v).strip().replace("/", "-") for v in column.tolist()]
-        column = pd.Series(texts, dtype=object)
+        codes, values = _distinct(column)
+        texts = [None if _blank(v) else str(v).strip().replace("/", "-") for v in values]
+        days, cycles = _days_and_cycles(pd.Series([*texts, None], dtype=object))
+        return days[codes], cycles[codes]
+    return _days_and_cycles(column)
+
+
+def _days_and_cycles(column: pd.Series[Any]) -> tuple[FloatArray, FloatArray]:
     dates = pd.to_datetime(column, utc=True, errors="coerce", format="ISO8601")
     epoch = pd.Timestamp("1970-01-01", tz="UTC")
     days = (dates - epoch).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400.0
@@ -81,9 +90,19 @@ def as_text(column: pd.Series[Any]) -> NDArray[Any]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         names = np.array([*map(_text, column.cat.categories.tolist()), None], dtype=object)
         return np.asarray(names[column.cat.codes.to_numpy()])
-    result = np.empty(len(column), dtype=object)
-    result[:] = [None if _blank(value) else _text(value) for value in column.tolist()]
-    return result
+    codes, values = _distinct(column)
+    texts = np.empty(len(values) + 1, dtype=object)
+    texts[:-1] = [None if _blank(value) else _text(value) for value in values]
+    return np.asarray(texts[codes])
+
+
+def _distinct(column: pd.Series[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the number of each value, -1 for missing ones, and the different values."""
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError:  # lists and other values that cannot be hashed
+        codes, values = pd.factorize(column.astype(str))
+    return np.asarray(codes, dtype=np.int64), values.tolist()
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ return a ``Source``. Whatever was recognised, left out or changed on the way is 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,7 +40,9 @@ class ImageFiles:
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the size in bytes of each file, -1 where there is none."""
-        return np.array([_size(self.root / name) for name in self.names], dtype=np.int64)
+        root = str(self.root)
+        sizes = (_size(os.path.join(root, name)) for name in self.names)
+        return np.fromiter(sizes, dtype=np.int64, count=len(self.names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +182,7 @@ def open_source(
 
         if unreadable == "skip":
             source = without_unreadable(source)
-        else:
+        elif image is not None:
             require_files(source)
     if classes is not None and source.labels is not None:
         encode_labels(source.labels, classes, ids=source.ids, missing="drop", warn=False)
@@ -247,8 +250,8 @@ def _content(source: Source) -> tuple[NDArray[Any], ...]:
     return (source.inputs,)
 
 
-def _size(path: Path) -> int:
+def _size(path: str) -> int:
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size
     except OSError:
         return -1
