@@ -151,6 +151,17 @@ def test_dense_head_starts_at_its_base_and_penalises_nothing() -> None:
     assert not head.rows(features, torch.tensor([0, 1, 3]))[1].any()
 
 
+def test_dense_head_strain_is_the_squared_departure_of_own_and_other_rows() -> None:
+    head = make_head("dense", 3, 4, random_base(1, 4))
+    features, labels = torch.randn(5, 3), torch.randint(4, (5,))
+    strain = head.rows(features, labels)[1]
+    for b, label in enumerate(labels.tolist()):
+        squares = [float(v) ** 2 for v in head.residual(features[b])]
+        own = sum(squares[4 * label : 4 * label + 4])
+        expected = torch.tensor([own, sum(squares) - own])
+        torch.testing.assert_close(strain[b], expected, rtol=1e-4, atol=1e-5)
+
+
 def test_dense_head_without_base_is_a_plain_linear_layer() -> None:
     head = DenseHead(6, 4)
     features = torch.randn(3, 6)
@@ -164,8 +175,10 @@ def test_parts_head_starts_near_its_base_with_different_parts() -> None:
     head = PartsHead(6, 4, base=base)
     features = torch.randn(3, 6)
     torch.testing.assert_close(head.matrix(features), base.expand(3, 4, 4), atol=0.05, rtol=0)
-    rows, residual = head.rows(features, torch.tensor([0, 1, 3]))
-    torch.testing.assert_close(residual, rows - base[[0, 1, 3]].log())
+    rows, strain = head.rows(features, torch.tensor([0, 1, 3]))
+    departure = (rows - base[[0, 1, 3]].log()).square().sum(1)
+    torch.testing.assert_close(strain[:, 0], departure)
+    torch.testing.assert_close(strain[:, 1], head.parts.square().sum((1, 2)).mean().expand(3))
     rows.sum().backward()
     gradients = head.parts.grad
     assert gradients is not None

@@ -3,10 +3,14 @@
 Both heads can start from a class-dependent matrix ``base``, so that a class that few examples speak
 of keeps a sane row, and learn how T*(x) departs from it. What they share::
 
-    rows(features, bayes_labels)       -> log T[b, y*_b, :] and the departure from base, (B, C) each
+    rows(features, bayes_labels)       -> log T[b, y*_b, :], shape (B, C), and the strain, (B, 2)
     log_columns(features, noisy_labels) -> log T[b, :, ỹ_b], shape (B, C)
     matrix(features)                   -> T, shape (B, C, C)
     log_noisy(features, log_probs)     -> log (p · T), shape (B, C)
+
+The strain is the squared departure from the base: of the row y*_b, and the sum over the other rows.
+Nothing in the data speaks of those at x; unless they are held to the base they extrapolate freely,
+and then any label can be explained as the corruption of another class.
 
 The last three take ``revise``, a map from row-stochastic matrices (..., C, C) to such matrices that
 is the same for all instances (the "-V" of BLTM-V).
@@ -46,7 +50,7 @@ class TransitionHead(nn.Module):
     def rows(
         self, features: torch.Tensor, bayes_labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``log T[b, y*_b, :]`` and how it departs from the base, each (B, C)."""
+        """Return ``log T[b, y*_b, :]``, shape (B, C), and the strain, shape (B, 2)."""
         raise NotImplementedError
 
     def log_columns(
@@ -98,17 +102,18 @@ class DenseHead(TransitionHead):
     def rows(
         self, features: torch.Tensor, bayes_labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``log T[b, y*_b, :]`` and ``r[b, y*_b, :]``, each (B, C)."""
+        """Return ``log T[b, y*_b, :]``, shape (B, C), and the strain, shape (B, 2)."""
         size = max(1, BLOCK // self.n_classes**2)
-        residual = torch.cat(
-            [
-                self._residuals(part)[torch.arange(len(part), device=part.device), labels]
-                for part, labels in zip(
-                    torch.split(features, size), torch.split(bayes_labels, size), strict=True
-                )
-            ]
-        )
-        return (self.log_base[bayes_labels] + residual).log_softmax(-1), residual
+        own, strain = [], []
+        for part, labels in zip(
+            torch.split(features, size), torch.split(bayes_labels, size), strict=True
+        ):
+            residuals = self._residuals(part)
+            own.append(residuals[torch.arange(len(part), device=part.device), labels])
+            squares = own[-1].square().sum(1)
+            strain.append(torch.stack([squares, residuals.square().sum((1, 2)) - squares], dim=1))
+        log_rows = (self.log_base[bayes_labels] + torch.cat(own)).log_softmax(-1)
+        return log_rows, torch.cat(strain)
 
     def log_columns(
         self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None
@@ -188,14 +193,17 @@ class PartsHead(TransitionHead):
     def rows(
         self, features: torch.Tensor, bayes_labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``log T[b, y*_b, :]`` and its difference from the log of the base.
+        """Return ``log T[b, y*_b, :]``, shape (B, C), and the strain, shape (B, 2).
 
-        The difference is taken after mixing: parts that cancel each other do not count.
+        The own row departs after mixing, where parts that cancel each other do not count. Of the
+        other rows only the parts are looked at, which are the same for all examples.
         """
         base = self.log_base[bayes_labels]
         log_parts = (self.parts[:, bayes_labels] + base).log_softmax(-1)
         log_rows = (self._log_mixture(features).T[:, :, None] + log_parts).logsumexp(0)
-        return log_rows, log_rows - base.log_softmax(-1)
+        own = (log_rows - base.log_softmax(-1)).square().sum(1)
+        others = self.parts.square().sum() / len(self.parts)
+        return log_rows, torch.stack([own, others.expand_as(own)], dim=1)
 
     def log_columns(
         self, features: torch.Tensor, noisy_labels: torch.Tensor, revise: Revise = None

@@ -44,9 +44,10 @@ class TransitionNetwork(nn.Module):
     def forward(
         self, x: torch.Tensor, bayes_labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return ``log T[b, y*_b, :]`` for Eq. 3, and the residual that a penalty is put on.
+        """Return ``log T[b, y*_b, :]`` for Eq. 3, shape (B, C), and the strain, shape (B, 2).
 
-        Both have shape (B, C).
+        The strain is what a penalty is put on: how far T*(x) is from the base matrix, in the row of
+        the Bayes label and in the other rows.
         """
         return self.head.rows(self.features(x), bayes_labels)
 

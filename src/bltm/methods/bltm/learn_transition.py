@@ -55,12 +55,11 @@ def learn_transition(
     bayes = np.full(len(job.data), -1, dtype=np.int64)
     bayes[collected.indices] = collected.bayes_labels
     index = collected.indices[~job.data.trusted[collected.indices]]
-    penalty = recipe.penalty
+    penalty = torch.tensor(recipe.penalty, device=job.bench.device)
 
     def step(modules: Modules, batch: Batch) -> torch.Tensor:
-        log_rows, residual = modules["transition"](batch.x, batch.extras["bayes"])
-        loss = transition_nll(log_rows, batch.y)
-        return loss + penalty * residual.square().sum(dim=1) if penalty else loss
+        log_rows, strain = modules["transition"](batch.x, batch.extras["bayes"])
+        return transition_nll(log_rows, batch.y) + strain @ penalty
 
     # With next to nothing collected the counted matrix is all there is to say.
     if len(index) >= 2 * job.bench.fabric.world_size:

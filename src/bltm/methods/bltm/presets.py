@@ -29,7 +29,8 @@ class Recipe:
     residual
         Whether T*(x) is a residual on a counted class-dependent matrix.
     penalty
-        Weight of the squared residual in the transition network's loss.
+        Weights of the squared departure from that matrix in the transition network's loss: in the
+        row of the Bayes label, and in the other rows, of which x says nothing.
     revise_at_once
         Whether the revision is learned together with the classifier from the start, as the paper
         does it, instead of after it.
@@ -47,7 +48,7 @@ class Recipe:
     sure: float = 0.8
     start_from_warm_up: bool = True
     residual: bool = False
-    penalty: float = 0.0
+    penalty: tuple[float, float] = (0.0, 0.0)
     revise_at_once: bool = True
     revision_rate: float = 1.0
 
@@ -96,7 +97,7 @@ DEFAULT = Recipe(
     rounds=2,
     start_from_warm_up=False,
     residual=True,
-    penalty=1e-2,
+    penalty=(1e-2, 1e-2),
     revise_at_once=False,
     revision_rate=5.0,
 )
