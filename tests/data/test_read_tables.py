@@ -24,7 +24,7 @@ def test_quotes_and_a_byte_order_mark_are_understood(tmp_path: Path) -> None:
 
 
 def test_semicolons_with_decimal_commas_are_understood_and_said(tmp_path: Path) -> None:
-    source = open_source(write(tmp_path / "t.csv", "a;b;label\n1,5;2;x\n-2,25;3;y\n"))
+    source = open_source(write(tmp_path / "t.csv", "\na;b;label\n1,5;2;x\n-2,25;3;y\n"))
     assert source.inputs["a"].tolist() == [1.5, -2.25]
     assert "Columns are separated by ';'." in source.notes
 

@@ -12,7 +12,7 @@ LABELS = ["cat", "dog", "cat"]
 
 
 def test_two_dimensional_arrays_are_numbers_with_row_numbers_for_ids() -> None:
-    for X in (np.eye(3), np.eye(3).tolist(), torch.eye(3), np.eye(3, dtype=bool)):
+    for X in (np.eye(3), np.eye(3).tolist(), torch.eye(3), torch.eye(3).bfloat16()):
         source = as_source(X, LABELS)
         assert source.kind == "array"
         assert source.ids.tolist() == [0, 1, 2]

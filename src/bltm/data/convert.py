@@ -31,7 +31,7 @@ def from_object(X: Any, y: Any = None, *, for_prediction: bool = False) -> Sourc
     if isinstance(X, Dataset):
         source = _from_dataset(X, labels, for_prediction)
     elif isinstance(X, torch.Tensor):
-        source = _from_array(X.detach().cpu().numpy(), labels, channels_first=True)
+        source = _from_array(tensor_values(X), labels, channels_first=True)
     elif hasattr(X, "iloc") and hasattr(X, "columns"):
         from bltm.data.read_tables import from_frame
 
@@ -41,6 +41,13 @@ def from_object(X: Any, y: Any = None, *, for_prediction: bool = False) -> Sourc
     else:
         source = _from_array(np.asarray(X), labels, channels_first=False)
     return replace(source, label_name=name)
+
+
+def tensor_values(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return a tensor's values as an array; NumPy has no bfloat16."""
+    plain = tensor.detach().cpu()
+    values: NDArray[Any] = (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+    return values
 
 
 def from_npz(path: Path, *, for_prediction: bool = False) -> Source:

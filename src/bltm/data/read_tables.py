@@ -176,7 +176,7 @@ def _read_text(
     if encoding != "utf-8-sig":
         notes.append("The file is not UTF-8; read as Windows-1252.")
     with path.open(encoding=encoding, newline="") as file:
-        header = file.readline()
+        header = next((line for line in file if line.strip()), "")
     separator = "\t" if path.suffix.lower() == ".tsv" else _delimiter(header)
     if separator != "," and path.suffix.lower() == ".csv":
         notes.append(f"Columns are separated by {separator!r}.")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from bltm.core.errors import InputError
-from bltm.data.convert import as_images
+from bltm.data.convert import as_images, tensor_values
 from bltm.data.examples import MEMORY_BUDGET
 from bltm.data.labels import label_array
 from bltm.data.source import Source
@@ -42,7 +42,7 @@ def raw_input(item: Any) -> NDArray[Any]:
     """
     value = item[0] if isinstance(item, tuple | list) else item
     if isinstance(value, torch.Tensor):
-        array, channels_first = value.detach().cpu().numpy(), True
+        array, channels_first = tensor_values(value), True
     else:
         array, channels_first = _pixels_or_numbers(value), False
     if array.dtype.kind not in "iufb":
