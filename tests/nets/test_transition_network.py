@@ -152,7 +152,8 @@ def test_dense_head_starts_at_its_base_and_penalises_nothing() -> None:
 
 
 def test_dense_head_strain_is_the_squared_departure_of_own_and_other_rows() -> None:
-    head = make_head("dense", 3, 4, random_base(1, 4))
+    head = make_head("dense", 3, 4)
+    assert isinstance(head, DenseHead)
     features, labels = torch.randn(5, 3), torch.randint(4, (5,))
     strain = head.rows(features, labels)[1]
     for b, label in enumerate(labels.tolist()):

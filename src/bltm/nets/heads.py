@@ -202,7 +202,7 @@ class PartsHead(TransitionHead):
         log_parts = (self.parts[:, bayes_labels] + base).log_softmax(-1)
         log_rows = (self._log_mixture(features).T[:, :, None] + log_parts).logsumexp(0)
         own = (log_rows - base.log_softmax(-1)).square().sum(1)
-        others = self.parts.square().sum() / len(self.parts)
+        others = torch.linalg.vector_norm(self.parts).square() / len(self.parts)
         return log_rows, torch.stack([own, others.expand_as(own)], dim=1)
 
     def log_columns(
