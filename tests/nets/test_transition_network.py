@@ -157,7 +157,7 @@ def test_dense_head_strain_is_the_squared_departure_of_own_and_other_rows() -> N
     features, labels = torch.randn(5, 3), torch.randint(4, (5,))
     strain = head.rows(features, labels)[1]
     for b, label in enumerate(labels.tolist()):
-        squares = [float(v) ** 2 for v in head.residual(features[b])]
+        squares = [v**2 for v in head.residual(features[b]).tolist()]
         own = sum(squares[4 * label : 4 * label + 4])
         expected = torch.tensor([own, sum(squares) - own])
         torch.testing.assert_close(strain[b], expected, rtol=1e-4, atol=1e-5)
