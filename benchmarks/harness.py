@@ -1,0 +1,160 @@
+"""What the benchmarks share: the recipe of a measurement, tables, child processes and data.
+
+Torch is imported where it is used. A child process starts with its parent's peak memory on its
+account, so a parent that measures memory has to stay small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bltm.data.source import Source
+
+PACKAGES = ("torch", "lightning-fabric", "numpy", "scikit-learn", "pillow")
+NOISE_RATE = 0.3
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return an argument parser with the options that all benchmarks have."""
+    result = argparse.ArgumentParser(
+        description=(description or "").partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    result.add_argument("--json", type=Path, metavar="PATH", help="write figures and recipe here")
+    result.add_argument("--repeats", type=int, default=5, help="how often each side is run")
+    return result
+
+
+def recipe() -> dict[str, Any]:
+    """Return what a reader needs to know about how and where something was measured."""
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "libc": " ".join(platform.libc_ver()),
+        "cpu": cpu_model(),
+        "cpus": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+        "load_average": [round(value, 2) for value in os.getloadavg()],
+    }
+
+
+def cpu_model() -> str:
+    """Return the processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def report(title: str, rows: Sequence[Mapping[str, Any]], path: Path | None, **more: Any) -> None:
+    """Print rows as a table with the recipe below; write both as JSON if a path is given."""
+    print(f"\n{title}")
+    print_table(rows)
+    how = recipe()
+    load = ", ".join(map(str, how["load_average"]))
+    print(
+        f"{how['cpu']}, {how['cpus']} CPUs, threads: {how['threads']}, load average {load}; "
+        f"torch {how['versions']['torch']}, Python {how['python']}, {how['date']}",
+        flush=True,
+    )
+    if path is not None:
+        path.write_text(json.dumps({"recipe": how, "rows": list(rows), **more}, indent=2) + "\n")
+
+
+def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows with aligned columns; a row may lack columns that others have."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [names, *([_text(row.get(name)) for name in names] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
+    for line in cells:
+        first, *rest = (cell for cell in zip(line, widths, strict=True))
+        print(
+            "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]),
+            flush=True,
+        )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Wall-clock and CPU seconds of a piece of work."""
+
+    wall: float
+    cpu: float
+
+
+def timed(work: Callable[[], Any]) -> Time:
+    """Run work and return the time it took in this process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Time(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
+
+
+@dataclass(frozen=True)
+class Child:
+    """What a child process printed as its last line, and what it used."""
+
+    result: dict[str, Any]
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def run_child(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Child:
+    """Run Python with arguments; the last line that it prints is a JSON object."""
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, *arguments], stdout=output, env={**os.environ, **(environment or {})}
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        lines = output.read().splitlines()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(arguments)} ended with exit code {process.returncode}")
+    return Child(
+        result=json.loads(lines[-1]) if lines else {},
+        seconds=time.perf_counter() - started,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        peak_bytes=usage.ru_maxrss * 1024,
+    )
+
+
+def noisy_fashion(n: int) -> Source:
+    """Return the first ``n`` images of Fashion-MNIST with symmetric label noise."""
+    from dataclasses import replace
+
+    from bltm.data.registry import load_dataset
+    from bltm.noise import symmetric_noise
+
+    source = load_dataset("fashion-mnist").train.take(range(n))
+    return replace(source, labels=symmetric_noise(None, source.labels, NOISE_RATE, seed=0).y_noisy)
