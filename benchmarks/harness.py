@@ -158,3 +158,14 @@ def noisy_fashion(n: int) -> Source:
 
     source = load_dataset("fashion-mnist").train.take(range(n))
     return replace(source, labels=symmetric_noise(None, source.labels, NOISE_RATE, seed=0).y_noisy)
+
+
+def start_torch() -> None:
+    """Do what torch does once in a process, such as imports at the first optimiser step."""
+    import torch
+
+    layer = torch.nn.Linear(1, 1)
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        optimizer = kind(layer.parameters(), lr=0.1)
+        layer(torch.ones(2, 1)).sum().backward()
+        optimizer.step()
