@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CONFIG, HISTORY, POSTERIORS = "config.json", "history.jsonl", "posteriors.safetensors"
 MODEL, METADATA = "model.safetensors", "metadata.json"
 CHECKPOINT, LOCK = "checkpoint", ".lock"
+# The first makes a run unfinished when it is removed, the last makes it a run at all.
+FILES = (METADATA, MODEL, POSTERIORS, HISTORY, CONFIG)
 
 
 class State(Enum):
@@ -55,7 +57,7 @@ class RunDirectory:
             return State.ABSENT
         if not self.path.is_dir():
             return State.FOREIGN
-        if all(entry.name == LOCK for entry in self.path.iterdir()):
+        if set(self.path.iterdir()) <= {self.path / LOCK, *self._half_written()}:
             return State.EMPTY
         if not self._has_config():
             return State.FOREIGN
@@ -118,6 +120,7 @@ class RunDirectory:
         """Write the config of a new run, or see that an unfinished one has the same."""
         if overwrite:
             self.erase()
+        self._sweep()
         if self.state is State.UNFINISHED:
             self.compare(config)
             return
@@ -150,11 +153,12 @@ class RunDirectory:
 
     def erase(self) -> None:
         """Remove the files of a run, and no others."""
-        # The first makes the run unfinished, the last makes it a run at all.
-        for name in (METADATA, MODEL, POSTERIORS, HISTORY):
+        *most, last = FILES
+        for name in most:
             (self.path / name).unlink(missing_ok=True)
         self.drop_checkpoint()
-        (self.path / CONFIG).unlink(missing_ok=True)
+        self._sweep()
+        (self.path / last).unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the files of a run and, if nothing else is in it, the directory."""
@@ -164,6 +168,14 @@ class RunDirectory:
         if self.state is State.EMPTY:
             (self.path / LOCK).unlink(missing_ok=True)
             self.path.rmdir()
+
+    def _half_written(self) -> list[Path]:
+        """Return temporary files that a killed process left behind."""
+        return [path for name in FILES for path in self.path.glob(f".{name}.*")]
+
+    def _sweep(self) -> None:
+        for path in self._half_written():
+            path.unlink(missing_ok=True)
 
     def _has_config(self) -> bool:
         try:

@@ -48,7 +48,10 @@ class StopSignal:
     def __enter__(self) -> StopSignal:
         # Python allows signal handlers in the main thread only.
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+            for number in SIGNALS:
+                # A signal that the caller ignores (nohup, a job in the background) stays ignored.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(
