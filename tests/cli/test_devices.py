@@ -13,7 +13,7 @@ from .processes import ENVIRONMENT, Shell
 from .test_resume import wait_for
 
 FIT = (
-    *("fit", "tiny.npz", "--epochs", "8", "--batch-size", "20", "--lr", "0.02", "--device", "cpu"),
+    *("fit", "tiny.npz", "--epochs", "3", "--batch-size", "20", "--lr", "0.02", "--device", "cpu"),
     *("--checkpoint-every", "0"),
 )
 

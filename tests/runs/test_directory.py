@@ -16,9 +16,11 @@ def directory(tmp_path: Path) -> RunDirectory:
     return RunDirectory(tmp_path / "run")
 
 
-def begin(directory: RunDirectory) -> None:
-    with directory.claimed(resume=False, overwrite=False):
+def begin(directory: RunDirectory, error: BaseException | None = None) -> None:
+    with directory.claimed(resume=error is not None, overwrite=False):
         directory.begin(CONFIG, overwrite=False)
+        if error is not None:
+            raise error
 
 
 def test_states__from_absent_to_finished(directory: RunDirectory) -> None:
@@ -62,29 +64,19 @@ def test_claim__is_exclusive_and_ends(directory: RunDirectory) -> None:
 
 
 def test_claim__unusable_input__leaves_nothing_new_behind(directory: RunDirectory) -> None:
-    with (
-        pytest.raises(InputError, match="boom"),
-        directory.claimed(resume=False, overwrite=False),
-    ):
-        directory.begin(CONFIG, overwrite=False)
-        raise InputError("x", "boom")
+    boom = InputError("x", "boom")
+    with pytest.raises(InputError, match="boom"):
+        begin(directory, boom)
     assert directory.state is State.ABSENT
     begin(directory)
-    with (
-        pytest.raises(InputError, match="boom"),
-        directory.claimed(resume=True, overwrite=False),
-    ):
-        raise InputError("x", "boom")
+    with pytest.raises(InputError, match="boom"):
+        begin(directory, boom)
     assert directory.state is State.UNFINISHED
 
 
 def test_claim__other_error__keeps_what_was_done(directory: RunDirectory) -> None:
-    with (
-        pytest.raises(KeyboardInterrupt),
-        directory.claimed(resume=False, overwrite=False),
-    ):
-        directory.begin(CONFIG, overwrite=False)
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        begin(directory, KeyboardInterrupt())
     assert directory.state is State.UNFINISHED
 
 
