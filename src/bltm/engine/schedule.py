@@ -16,6 +16,7 @@ from torch import nn
 from bltm.core.errors import InputError
 
 WARM_FRACTION = 0.25
+TINY_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Schedule:
     milestones
         Epochs after which the rate is divided by ten.
     min_steps
-        Small data sets get more epochs until this many steps are made.
+        Small data sets get smaller batches, and more epochs until this many steps are made; tiny
+        ones, with fewer examples than that, a step for each example.
     select
         Which epoch's weights are kept, judged on noisy validation data: the best "accuracy", the
         least "loss", or simply the "last".
@@ -65,18 +67,16 @@ class Schedule:
 
         Examples
         --------
-        >>> Schedule(epochs=2, lr=0.1, min_steps=100).fitted_to(100).epochs
-        15
+        >>> fitted = Schedule(epochs=2, lr=0.1, min_steps=100).fitted_to(160)
+        >>> fitted.batch_size, fitted.epochs
+        (20, 13)
         """
-        if self.epochs == 0 or n_examples == 0:
+        if not (self.min_steps and self.epochs and n_examples):
             return self
-        if not self.min_steps:
-            return self
-        batch = max(1, min(self.batch_size, max(16, n_examples // 8)))
-        steps = math.ceil(n_examples / batch)
-        return replace(
-            self, batch_size=batch, epochs=max(self.epochs, math.ceil(self.min_steps / steps))
-        )
+        batch = min(self.batch_size, max(16, n_examples // 8))
+        least = min(self.min_steps, max(TINY_STEPS, n_examples))
+        epochs = math.ceil(least / math.ceil(n_examples / batch))
+        return replace(self, batch_size=batch, epochs=max(self.epochs, epochs))
 
     def overridden(
         self, epochs: int | None = None, batch_size: int | None = None, lr: float | None = None

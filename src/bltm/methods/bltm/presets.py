@@ -97,7 +97,7 @@ DEFAULT = Recipe(
     rounds=2,
     start_from_warm_up=False,
     residual=True,
-    penalty=(1e-2, 1e-2),
+    penalty=(1e-2, 1e-1),
     revise_at_once=False,
     revision_rate=5.0,
 )
