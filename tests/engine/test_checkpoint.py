@@ -130,9 +130,7 @@ def outcome(state: TrainState, records: list[EpochRecord]) -> Any:
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_a_stop_after_any_step_changes_no_byte(
-    setting: str, on_disk: bool, tmp_path: Path
-) -> None:
+def test_a_stop_after_any_step_changes_no_byte(setting: str, on_disk: bool, tmp_path: Path) -> None:
     make, tasks, schedule = SETTINGS[setting]
     whole, whole_records = state_of({"classifier": make()}, schedule), []
     advance(whole, tasks(), schedule, whole_records)

@@ -189,5 +189,8 @@ def test_frozen_weights_are_not_given_to_the_optimizer() -> None:
 def test_zero_epochs_leave_the_weights_alone() -> None:
     net, schedule = make_net(), Schedule(0, 0.1)
     before = weights_of(net)
-    assert run(state_of({"classifier": net}, schedule), cross_entropy_step, make_task(), schedule) == []
+    assert (
+        run(state_of({"classifier": net}, schedule), cross_entropy_step, make_task(), schedule)
+        == []
+    )
     assert weights_of(net) == before

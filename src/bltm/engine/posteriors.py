@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 from torch import nn
 
 from bltm.core.errors import InputError
@@ -104,14 +105,27 @@ def _fitted_probs(job: Job, model: Any, inputs: Probs, train: IntArray, index: I
     fitted = clone(model)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=derived_seed(job.bench.seed, "posterior") % 2**31)
-    fitted.fit(inputs[train], job.data.labels[train], **_weights(fitted, job.data.weights[train]))
+    _fit_weighted(fitted, inputs[train], job.data.labels[train], job.data.weights[train])
     probs = np.zeros((len(index), job.data.n_classes), dtype=np.float32)
     probs[:, np.asarray(fitted.classes_, dtype=np.int64)] = fitted.predict_proba(inputs[index])
     return probs
 
 
-def _weights(model: Any, weights: FloatArray) -> dict[str, FloatArray]:
-    return {} if (weights == weights[0]).all() else {"sample_weight": weights}
+def _fit_weighted(model: Any, inputs: Probs, labels: IntArray, weights: FloatArray) -> None:
+    """Fit a model on weighted rows; one that takes no weights gets whole weights as copies."""
+    if (weights == weights[0]).all():
+        model.fit(inputs, labels)
+    elif has_fit_parameter(model, "sample_weight"):
+        model.fit(inputs, labels, sample_weight=weights)
+    elif (weights == np.round(weights)).all():
+        rows = np.repeat(np.arange(len(labels)), weights.astype(np.int64))
+        model.fit(inputs[rows], labels[rows])
+    else:
+        raise InputError(
+            "posterior",
+            f"{type(model).__name__} takes no sample_weight, and the weights are not whole numbers",
+            "Give a model whose fit has sample_weight, such as LogisticRegression().",
+        )
 
 
 def _spread(fold_of: IntArray, train: IntArray, group: IntArray) -> IntArray:

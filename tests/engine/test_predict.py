@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bltm.engine.predict import predict, stream_outputs
+
+from .helpers import CPU, FABRIC, blobs, noisy_data
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 512])
+def test_outputs_come_in_the_order_of_the_index(batch_size: int) -> None:
+    x, labels = blobs(20)
+    data = noisy_data(x, labels, 3)
+    index = np.array([7, 0, 19, 3, 3, 12])
+    outputs = predict(nn.Identity(), data.examples, index, FABRIC, batch_size=batch_size)
+    np.testing.assert_array_equal(outputs.numpy(), x[index])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_module_predicts_in_evaluation_mode_and_keeps_its_own(training: bool) -> None:
+    x, labels = blobs(20)
+    examples = noisy_data(x, labels, 3).examples
+    net = nn.Dropout(0.9).train(training)
+    outputs = predict(net, examples, np.arange(20), FABRIC)
+    np.testing.assert_array_equal(outputs.numpy(), x)
+    assert net.training == training
+
+
+def test_the_module_keeps_its_mode_after_an_error_or_a_break() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    net = nn.Identity().train()
+
+    def fail(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        predict(net, examples, np.arange(20), FABRIC, fail)
+    assert net.training
+    outputs = stream_outputs(net, examples, np.arange(20), CPU, batch_size=5)
+    next(outputs)
+    outputs.close()  # type: ignore[attr-defined]
+    assert net.training
+
+
+def test_prediction_records_no_gradients() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    seen = []
+
+    def watch(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        seen.append(torch.is_inference_mode_enabled())
+        return net(x)  # type: ignore[no-any-return]
+
+    net = nn.Linear(4, 2)
+    outputs = predict(net, examples, np.arange(20), FABRIC, watch)
+    assert seen == [True]
+    assert not outputs.requires_grad
+
+
+def test_a_stream_does_not_leave_the_caller_in_inference_mode() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    for _ in stream_outputs(nn.Linear(4, 2), examples, np.arange(20), CPU, batch_size=5):
+        assert not torch.is_inference_mode_enabled()
+
+
+def test_no_examples_give_no_outputs() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    assert len(predict(nn.Linear(4, 2), examples, np.arange(0), FABRIC)) == 0
+
+
+def test_features_of_a_network_can_be_trained_on() -> None:
+    """What comes out of inference mode must be usable where gradients are recorded."""
+    examples = noisy_data(*blobs(20), 3).examples
+    features = predict(nn.Linear(4, 2), examples, np.arange(20), FABRIC)
+    head = nn.Linear(2, 1)
+    head(features[torch.arange(5)]).sum().backward()
+    assert head.weight.grad is not None

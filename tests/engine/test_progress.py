@@ -1,0 +1,65 @@
+import io
+import sys
+
+import pytest
+
+from bltm.engine.loop import EpochRecord
+from bltm.engine.progress import BarReporter, LineReporter, Reporter, make_reporter
+
+RECORD = EpochRecord(
+    stage="round-1/correct",
+    epoch=2,
+    epochs=5,
+    loss=0.51234,
+    lr=0.1,
+    seconds=1.25,
+    metrics={"val_accuracy": 0.5, "val_loss": 1.0},
+    selected=True,
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_name_the_stage_and_its_figures() -> None:
+    stream = io.StringIO()
+    LineReporter(stream).epoch(RECORD)
+    assert stream.getvalue() == (
+        "round-1/correct: epoch 2/5, loss 0.5123, noisy validation accuracy 50.0 %, 1.2 s\n"
+    )
+
+
+def test_a_bar_names_the_stage_shows_the_figures_and_counts_resumed_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "200")
+    reporter = make_reporter(1)
+    assert isinstance(reporter, BarReporter)
+    reporter.begin("round-1/correct", 10, 4)
+    for _ in range(6):
+        reporter.step()
+    reporter.epoch(RECORD)
+    reporter.end()
+    text = terminal.getvalue()
+    assert "round-1/correct" in text
+    assert "loss 0.5123, noisy validation accuracy 50.0 %" in text
+    assert "100 %" in text
+
+
+def test_silence_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    reporter = make_reporter(0)
+    reporter.begin("stage", 1, 0)
+    reporter.step()
+    reporter.epoch(RECORD)
+    reporter.say("something")
+    reporter.end()
+    assert type(reporter) is Reporter
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_pipe_gets_lines() -> None:
+    assert isinstance(make_reporter(True), LineReporter)
