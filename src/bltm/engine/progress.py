@@ -34,18 +34,18 @@ class Reporter:
 
 @dataclass
 class LineReporter(Reporter):
-    """Prints a line for each epoch; for logs and pipes."""
+    """Prints the last epoch of each stage, and others at least ``every`` seconds apart."""
 
     stream: Any = field(default_factory=lambda: sys.stderr)
+    every: float = 10.0
+    _printed: float = field(default_factory=time.monotonic)
 
     def epoch(self, record: EpochRecord) -> None:
-        """Print the epoch's figures."""
-        print(
-            f"{record.stage}: epoch {record.epoch}/{record.epochs}, {figures(record)}, "
-            f"{record.seconds:.1f} s",
-            file=self.stream,
-            flush=True,
-        )
+        """Print the epoch's figures, if it is time to."""
+        now = time.monotonic()
+        if record.epoch == record.epochs or now - self._printed >= self.every:
+            self._printed = now
+            self.say(f"{record.stage}: epoch {record.epoch}/{record.epochs}, {figures(record)}")
 
     def say(self, message: str) -> None:
         """Print the message."""
