@@ -11,19 +11,16 @@ from typing import Any, Self
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from bltm.core.errors import CollapseWarning, InputError
 from bltm.core.records import FitResult, NoisyData, Split
-from bltm.data.encoders import fit_encoder
-from bltm.data.groups import group_rows
 from bltm.data.labels import encode_labels
 from bltm.data.source import Source, as_source
-from bltm.data.splits import canonical_order, merge_duplicates, split_noisy
+from bltm.data.splits import split_noisy
 from bltm.engine.devices import make_fabric, split_device
 from bltm.engine.job import Job
 from bltm.engine.predict import stream_outputs
@@ -31,9 +28,8 @@ from bltm.engine.progress import make_reporter
 from bltm.engine.schedule import PlannedStage
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
+from bltm.methods.inputs import Weights, checked_labels, draw_seed, is_flat, noisy_data
 from bltm.methods.transitions import TopTransitions, gather_transitions
-
-Weights = ArrayLike | None
 
 
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -117,7 +113,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         started = time.perf_counter()
         keep_memory()
         self.seed_ = draw_seed(self.random_state)
-        data, self.encoder_ = self._noisy_data(source, sample_weight, trusted)
+        data, self.encoder_ = noisy_data(
+            source, self.classes, sample_weight, trusted, self.image_size
+        )
         self.classes_ = data.classes
         split = split_noisy(data, self.validation_fraction, self.seed_)
         self.input_shape_ = data.examples.shape
@@ -199,39 +197,14 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         reset = not for_prediction
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=reset)
-        elif not isinstance(X, (torch.Tensor, torch.utils.data.Dataset)) and _is_flat(X):
+        elif not isinstance(X, (torch.Tensor, torch.utils.data.Dataset)) and is_flat(X):
             least = 2 if reset else 1
             X = validate_data(
                 self, X, ensure_all_finite="allow-nan", ensure_min_samples=least, reset=reset
             )
         if reset and not (y is None and isinstance(X, torch.utils.data.Dataset)):
-            y = _checked_labels(self, y)
+            y = checked_labels(type(self).__name__, y)
         return as_source(X, y, for_prediction=for_prediction)
-
-    def _noisy_data(
-        self, source: Source, sample_weight: Weights, trusted: Weights
-    ) -> tuple[NoisyData, Any]:
-        weights = _checked_weights(sample_weight, len(source))
-        if (weights == 0).any():
-            # A weight of zero must count like an example that is not there, for the classes too.
-            kept = np.flatnonzero(weights > 0)
-            source, weights = source.take(kept), weights[kept]
-            trusted = None if trusted is None else np.asarray(trusted)[kept]
-        codes, classes = encode_labels(_labels(source), self.classes, ids=source.ids)
-        if len(classes) < 2:
-            raise InputError(
-                "y",
-                f"holds one class only ({classes[0]!r}); a classifier needs two classes or more",
-                "Give examples of another class, or name all classes with classes=[...].",
-            )
-        group = group_rows(source)
-        mask = np.zeros(len(source), dtype=bool) if trusted is None else _mask(trusted, source)
-        weights = merge_duplicates(codes, weights, group, mask)
-        order = canonical_order(codes, group)
-        order = order[weights[order] > 0]
-        encoder = fit_encoder(source, order, weights[order], image_size=self.image_size)
-        examples = encoder.encode(source)
-        return NoisyData(examples, codes, classes, weights, mask, group, source.ids), encoder
 
     def _stream(
         self, module: nn.Module, source: Source
@@ -272,77 +245,3 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def draw_seed(random_state: int | np.random.RandomState | None) -> int:
-    """Return the one seed: given, drawn from the caller's generator, or fresh."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
-        return int(random_state)
-    raise InputError(
-        "random_state",
-        f"cannot seed a random stream with {random_state!r}",
-        "Give a non-negative integer, a numpy RandomState, or None.",
-    )
-
-
-def _labels(source: Source) -> NDArray[Any]:
-    if source.labels is None:
-        raise InputError("y", "there are no labels", "Give one label for each example.")
-    return source.labels
-
-
-def _is_flat(X: Any) -> bool:
-    return not (isinstance(X, np.ndarray) and X.ndim > 2)
-
-
-def _checked_labels(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
-            "is None."
-        )
-    from sklearn.utils.validation import column_or_1d
-
-    values = np.asarray(y)
-    if values.dtype.kind in "fO":
-        # Real-valued targets are refused; missing labels get their own message later.
-        present = values[~_missing(values)]
-        check_classification_targets(present if len(present) else values)
-    return np.asarray(column_or_1d(y, warn=True))
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    from bltm.data.labels import missing_labels
-
-    return missing_labels(values) if values.ndim == 1 else np.zeros(values.shape, dtype=bool)
-
-
-def _checked_weights(sample_weight: Weights, n: int) -> NDArray[np.float64]:
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise InputError(
-            "sample_weight",
-            f"has shape {weights.shape} but there are {n} examples",
-            "Give one weight for each example.",
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise InputError(
-            "sample_weight", "needs finite, non-negative weights that are not all zero"
-        )
-    return weights
-
-
-def _mask(trusted: ArrayLike, source: Source) -> NDArray[np.bool_]:
-    mask = np.asarray(trusted)
-    if mask.shape != (len(source),) or mask.dtype != bool:
-        raise InputError(
-            "trusted",
-            f"needs a boolean for each of {len(source)} examples, got {mask.dtype} {mask.shape}",
-        )
-    return mask

@@ -59,7 +59,8 @@ def learn_transition(
 
     def step(modules: Modules, batch: Batch) -> torch.Tensor:
         log_rows, strain = modules["transition"](batch.x, batch.extras["bayes"])
-        return transition_nll(log_rows, batch.y) + strain @ penalty
+        departure: torch.Tensor = strain @ penalty
+        return transition_nll(log_rows, batch.y) + departure
 
     # With next to nothing collected the counted matrix is all there is to say.
     if len(index) >= 2 * job.bench.fabric.world_size:
