@@ -44,9 +44,10 @@ def group_rows(source: Source) -> IntArray:
     """
     if source.kind == "table":
         frame = comparable_table(source)
-        return _rank(
-            hash_table(frame), _frame_equality(frame), lambda row: repr(frame.iloc[row].tolist())
-        )
+        numeric = all(getattr(kind, "kind", "O") in "iufb" for kind in frame.dtypes)
+        # A table of numbers and the array of the same numbers must be put in the same order.
+        hashes = hash_rows(frame.to_numpy(np.float64)) if numeric else hash_table(frame)
+        return _rank(hashes, _frame_equality(frame), lambda row: repr(frame.iloc[row].tolist()))
     if source.kind == "files":
         return _rank_text(_file_keys(source))
     if source.kind == "dataset":
@@ -59,13 +60,17 @@ def group_rows(source: Source) -> IntArray:
 
 
 def hash_rows(rows: NDArray[Any]) -> HashArray:
-    """Return a 64-bit hash of each row of a two-dimensional array of numbers."""
-    n_words = -(-rows.shape[1] * rows.dtype.itemsize // 8)
+    """Return a 64-bit hash of each row of a two-dimensional array of numbers.
+
+    Equal numbers have equal hashes, whatever their type; only bytes, which are pixels, stand apart.
+    """
+    kind = rows.dtype if rows.dtype == np.uint8 else np.dtype(np.float64)
+    n_words = -(-rows.shape[1] * kind.itemsize // 8)
     multipliers = _odd_numbers(n_words)
     result = np.empty(len(rows), dtype=np.uint64)
     step = max(1, _CHUNK_BYTES // max(1, n_words * 8))
     for start in range(0, len(rows), step):
-        words = _words(_canonical(rows[start : start + step]), n_words)
+        words = _words(_canonical(rows[start : start + step].astype(kind, copy=False)), n_words)
         # Small whole numbers in float64 differ in their high bits only, and a product passes
         # differences on to higher bits only: without the two folds the hash would be poor.
         words ^= words >> np.uint64(32)

@@ -88,10 +88,13 @@ def checked_labels(estimator: str, y: Any) -> NDArray[Any]:
             f"This {estimator} estimator requires y to be passed, but the target y is None."
         )
     values = np.asarray(y)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise InputError("y", "has infinite values", "Labels are strings, integers or booleans.")
     if values.dtype.kind in "fO":
         # Real-valued targets are refused; missing labels get their own message later.
         present = values[~_missing(values)]
-        check_classification_targets(present if len(present) else values)
+        if len(present):
+            check_classification_targets(present)
     return np.asarray(column_or_1d(y, warn=True))
 
 
