@@ -70,7 +70,7 @@ class BarReporter(Reporter):
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
+            TextColumn("[bold]{task.description:<18}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[figures]}"),

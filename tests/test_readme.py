@@ -1,0 +1,40 @@
+"""What the README says is run and compared with what was measured."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def load_script(name: str, search_path: list[str]) -> ModuleType:
+    search_path.insert(0, str(ROOT / "benchmarks"))
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_python_example_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout.split()[0]) > 0.8
+    assert (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_table_is_the_one_that_was_measured() -> None:
+    path = sys.path.copy()
+    try:
+        accuracy = load_script("accuracy", sys.path)
+    finally:
+        sys.path[:] = path
+    assert accuracy.table(accuracy.read(), 10_000) in README
