@@ -77,6 +77,8 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    import bltm.data
+    import bltm.methods.registry
     import bltm.runs.fit
     import bltm.runs.noise
     import bltm.runs.predict  # noqa: F401

@@ -9,9 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from .processes import ENVIRONMENT, Running, Shell
+from .processes import ENVIRONMENT, Running, Server, Shell, tiny
 
 # Small batches and a rate at which three epochs are enough to be sure: all stages have work to do.
 FIT = (
@@ -47,11 +48,19 @@ def wait_for(path: Path, running: Running | subprocess.Popen[str]) -> None:
         time.sleep(0.001)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("undisturbed")
+    X, y = tiny()
+    np.savez(place / "tiny.npz", X=X, y=y)
+    Shell(server, place).succeed(*FIT, "--out", "whole")
+    return place / "whole"
+
+
 @pytest.fixture
-def whole(shell: Shell, tiny_npz: Path) -> Path:
-    """Return the directory of a run that nobody disturbed."""
-    shell.succeed(*FIT, "--out", "whole")
-    return shell.cwd / "whole"
+def whole(undisturbed: Path, tiny_npz: Path) -> Path:
+    """Return the directory of a run on ``tiny.npz`` that nobody disturbed."""
+    return Path(shutil.copytree(undisturbed, tiny_npz.with_name("whole")))
 
 
 def test_killed_at_many_points_of_every_stage__resumed_run_is_identical(
@@ -117,7 +126,8 @@ def test_asked_to_stop__saves_says_how_to_resume_and_ends_with_130(
     assert "--resume" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (shell.cwd / "run/metadata.json").exists()
-    shell.succeed(*FIT, "--out", "run", "--resume")
+    ended = shell.succeed(*FIT, "--out", "run", "--resume")
+    assert "Resuming 'run'" in ended.stderr
     assert_same(shell.cwd / "run", whole)
 
 

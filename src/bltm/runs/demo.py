@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -169,14 +170,31 @@ def one_fit(fit: DemoFit) -> DemoResult:
 
 
 def _in_processes(fits: list[DemoFit]) -> Iterable[DemoResult]:
-    workers = min(
-        len(fits), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    )
+    """Yield results as they come; an interrupt does not wait for fits that are going on."""
+    others = set(multiprocessing.active_children())
     # A forked process would inherit the locks of threads that it does not have.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for future in as_completed([pool.submit(one_fit, fit) for fit in fits]):
-            yield future.result()
+    with ProcessPoolExecutor(
+        min(len(fits), _cores()), mp_context=context, initializer=_ignore_interrupts
+    ) as pool:
+        try:
+            for future in as_completed([pool.submit(one_fit, fit) for fit in fits]):
+                yield future.result()
+        except BaseException:
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            raise
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches all processes of a terminal; the first one ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _prepare(out: Path, overwrite: bool) -> None:

@@ -87,6 +87,8 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
 
         def workbench(**parts: Any) -> Workbench:
             if first:
+                if options.resume and directory.state is State.UNFINISHED and not options.quiet:
+                    say(f"Resuming '{out}' where it was saved; the estimate is of the whole run.")
                 directory.begin(config, overwrite=options.overwrite)
             fabric.barrier()
             return Workbench(

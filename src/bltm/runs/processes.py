@@ -21,11 +21,8 @@ def is_first_process() -> bool:
 
     Launchers (Lightning's own, torchrun, Slurm) number their processes in the environment.
     """
-    for name in ("RANK", "SLURM_PROCID"):
-        if name in os.environ:
-            return int(os.environ[name]) == 0
-    numbers = [os.environ.get(name, "0") for name in ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")]
-    return all(int(number) == 0 for number in numbers)
+    names = ("RANK", "SLURM_PROCID", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
+    return all(int(os.environ.get(name, "0")) == 0 for name in names)
 
 
 class StopSignal:
