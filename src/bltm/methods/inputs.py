@@ -20,6 +20,9 @@ from bltm.data.splits import canonical_order, merge_duplicates
 
 Weights = ArrayLike | None
 
+# From this many examples on, labels that are mostly different are taken for a mistake.
+MANY_EXAMPLES = 20
+
 
 def noisy_data(
     source: Source,
@@ -45,6 +48,13 @@ def noisy_data(
             "y",
             f"holds one class only ({names[0]!r}); a classifier needs two classes or more",
             "Give examples of another class, or name all classes with classes=[...].",
+        )
+    different = len(np.unique(codes))
+    if len(codes) >= MANY_EXAMPLES and different > len(codes) / 2:
+        raise InputError(
+            "y",
+            f"has {different} different labels for {len(codes)} examples",
+            "Names and measurements are not classes: give the column, or the array, of the labels.",
         )
     group = group_rows(source)
     weights = merge_duplicates(codes, weights, group, mask)
