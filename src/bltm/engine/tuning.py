@@ -8,6 +8,8 @@ import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEEP = 1 << 30
+# The largest threshold that glibc before 2.35 takes; a larger one is refused, not cut down.
+OLD_LIMIT = 1 << 25
 
 
 def keep_memory() -> bool:
@@ -16,15 +18,18 @@ def keep_memory() -> bool:
     Activations of a batch are freed and allocated again at each step. By default glibc hands
     blocks above 128 kB to 32 MB back to the system each time, and the page faults of getting them
     again take a good part of the step. The memory kept is bounded by the peak that training needs
-    anyway. ``BLTM_KEEP_MEMORY=0`` in the environment leaves the allocator alone; other allocators
-    and systems are not touched.
+    anyway. ``BLTM_KEEP_MEMORY=0`` in the environment leaves the allocator alone, and so do
+    settings of the user's own for glibc; other allocators and systems are not touched.
     """
     if not sys.platform.startswith("linux") or os.environ.get("BLTM_KEEP_MEMORY") == "0":
         return False
     if "MALLOC_MMAP_THRESHOLD_" in os.environ:
         return False
+    if "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", ""):
+        return False
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    return bool(mallopt(M_MMAP_THRESHOLD, KEEP)) and bool(mallopt(M_TRIM_THRESHOLD, KEEP))
+    mapped = any(mallopt(M_MMAP_THRESHOLD, limit) for limit in (KEEP, OLD_LIMIT))
+    return mapped and bool(mallopt(M_TRIM_THRESHOLD, KEEP))
