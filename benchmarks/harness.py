@@ -128,8 +128,12 @@ class Child:
     peak_bytes: int
 
 
-def run_child(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Child:
-    """Run Python with arguments; the last line that it prints is a JSON object."""
+def run_child(
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    last_line_is_json: bool = True,
+) -> Child:
+    """Run Python with arguments; the last line that it prints is a JSON object, if it says so."""
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
@@ -142,7 +146,7 @@ def run_child(arguments: Sequence[str], environment: Mapping[str, str] | None = 
     if process.returncode:
         raise SystemExit(f"{' '.join(arguments)} ended with exit code {process.returncode}")
     return Child(
-        result=json.loads(lines[-1]) if lines else {},
+        result=json.loads(lines[-1]) if last_line_is_json and lines else {},
         seconds=time.perf_counter() - started,
         cpu_seconds=usage.ru_utime + usage.ru_stime,
         peak_bytes=usage.ru_maxrss * 1024,
