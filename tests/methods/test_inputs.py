@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from bltm import CrossEntropyClassifier
-from bltm.core.errors import DataQualityWarning, InputError
+from bltm.core.errors import InputError
 
 
-@pytest.mark.filterwarnings(f"ignore::{DataQualityWarning.__module__}.DataQualityWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_labels_that_are_all_different_are_refused() -> None:
     X = np.random.default_rng(0).random((40, 3))
     names = np.array([f"row-{i}" for i in range(40)], dtype=object)
