@@ -8,7 +8,7 @@ import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEEP = 1 << 30
-# The largest threshold that glibc before 2.35 takes; a larger one is refused, not cut down.
+# The most that older versions of glibc take (mallopt(3)); they refuse a larger threshold.
 OLD_LIMIT = 1 << 25
 
 
