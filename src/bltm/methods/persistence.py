@@ -14,6 +14,7 @@ from torch import nn
 import bltm
 from bltm.core.errors import InputError
 from bltm.core.files import read_json, write_json
+from bltm.core.random import torch_stream
 from bltm.data.encoders import encoder_from_json
 from bltm.engine.store import Artifact, named_weights, read_artifact, write_artifact
 from bltm.engine.transition_model import TransitionModel
@@ -72,10 +73,10 @@ def plain_parameters(estimator: NoisyLabelClassifier) -> dict[str, Any]:
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Path):
             value = str(value)
-        if isinstance(value, (np.ndarray, tuple)):
+        if isinstance(value, (np.ndarray, np.generic)):
+            value = value.tolist()
+        if isinstance(value, tuple):
             value = list(value)
-        if isinstance(value, np.generic):
-            value = value.item()
         if value is None or isinstance(value, (str, int, float, bool, list)):
             plain[name] = value
     return plain
@@ -102,18 +103,51 @@ def load(
             f"'{directory}' holds no finished model ({METADATA} is missing)",
             "Give the directory of a finished run, or resume the run with 'bltm fit --resume'.",
         )
-    values = read_json(directory / METADATA)
+    values = _read_metadata(directory)
+    if values.get("net", "") is None and net is None:
+        raise InputError(
+            "net", "the model was made by a function of the user's", "Pass it: load(path, net=...)."
+        )
+    try:
+        estimator = _described(values, net)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            "path", f"'{directory}' describes no model that this version knows ({error!r})"
+        ) from error
+    estimator.set_params(device=device)
+    artifact = _verified(directory, values)
+    try:
+        # Weights are drawn before they are replaced; the caller's generator must not move.
+        with torch_stream(0, "load"):
+            _load_modules(estimator, values, artifact)
+    except RuntimeError as error:
+        raise InputError(
+            "path" if net is None else "net",
+            f"the weights in '{directory}' do not fit the network ({error})",
+        ) from error
+    return estimator
+
+
+def _read_metadata(directory: Path) -> dict[str, Any]:
+    try:
+        values = read_json(directory / METADATA)
+    except ValueError as error:
+        raise InputError(
+            "path", f"'{directory / METADATA}' cannot be read ({error})", "Restore it from a copy."
+        ) from error
     if values.get("format") != FORMAT:
         raise InputError(
             "path", f"'{directory}' has format {values.get('format')}, this version reads {FORMAT}"
         )
+    return values
+
+
+def _described(
+    values: dict[str, Any], net: Callable[[int], nn.Module] | None
+) -> NoisyLabelClassifier:
+    """Return the estimator that the metadata describes, still without its networks."""
     kinds = {kind.__name__: kind for kind in _subclasses(NoisyLabelClassifier)}
     estimator: NoisyLabelClassifier = kinds[values["estimator"]](**values["parameters"])
-    estimator.set_params(device=device)
-    if values["net"] is None and net is None:
-        raise InputError(
-            "net", "the model was made by a function of the user's", "Pass it: load(path, net=...)."
-        )
     estimator.net_ = values["net"] if net is None else net
     estimator.input_shape_ = tuple(values["input_shape"])
     estimator.classes_ = np.array(values["classes"], dtype=np.dtype(values["classes_dtype"]))
@@ -123,7 +157,6 @@ def load(
         if values[name] is not None:
             value = values[name]
             setattr(estimator, f"{name}_", np.array(value, object) if name[0] == "f" else value)
-    _load_modules(estimator, values, _verified(directory, values))
     return estimator
 
 
@@ -133,7 +166,8 @@ def _load_modules(
     shape, n_classes = estimator.input_shape_, len(estimator.classes_)
     classifier = make_net(estimator.net_, shape, n_classes)
     classifier.load_state_dict(artifact.part("classifier"))
-    estimator.classifier_ = classifier.eval()
+    # The layout of training: another one takes other kernels and ends in other last bits.
+    estimator.classifier_ = classifier.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     estimator.transition_ = None
     if values["transition"] is not None:
         network = make_transition_network(
@@ -142,6 +176,7 @@ def _load_modules(
         revision = Revision(n_classes) if values["transition"]["revised"] else None
         transition = TransitionModel(network, revision)
         transition.load_state_dict(artifact.part("transition"))
+        transition.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         estimator.transition_ = transition.requires_grad_(False).eval()
 
 
