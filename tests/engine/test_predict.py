@@ -43,6 +43,23 @@ def test_the_module_keeps_its_mode_after_an_error_or_a_break() -> None:
     assert net.training
 
 
+def test_a_part_in_evaluation_mode_stays_in_it() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    net = nn.Sequential(nn.Identity(), nn.BatchNorm1d(4).eval()).train(True)
+    net[1].eval()
+    predict(net, examples, np.arange(20), FABRIC)
+    assert [part.training for part in net.modules()] == [True, True, False]
+
+
+def test_a_parameter_as_output_comes_without_its_gradient() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    bias = nn.Parameter(torch.ones(2))
+    outputs = predict(
+        nn.Identity(), examples, np.arange(20), FABRIC, lambda x, _: bias.expand(len(x), -1)
+    )
+    assert not outputs.requires_grad
+
+
 def test_prediction_records_no_gradients() -> None:
     examples = noisy_data(*blobs(20), 3).examples
     seen = []

@@ -40,14 +40,17 @@ def stream_outputs(
     batch_size
         How many at a time.
     """
-    training = module.training
+    # Each part on its own: a frozen network inside one that trains must stay as it is.
+    modes = [(part, part.training) for part in module.modules()]
     module.to(device).eval()
     batches = in_batches(torch.from_numpy(np.ascontiguousarray(index)), batch_size, 1)
     try:
         for batch, x in zip(batches, examples.batches(batches, device), strict=True):
-            yield batch, module(x) if apply is None else apply(x, batch)
+            output = module(x) if apply is None else apply(x, batch)
+            yield batch, output.detach()
     finally:
-        module.train(training)
+        for part, training in modes:
+            part.training = training
 
 
 def predict(

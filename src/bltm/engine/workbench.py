@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from bltm.engine.selection import Score
 from bltm.engine.store import Artifact, Store, named_weights
 
 Record = TypeVar("Record")
+OUTCOMES = "outcomes of stages"
 
 
 class Interrupted(Exception):
@@ -145,10 +146,14 @@ class Workbench:
         finished = self.store.load(stage)
         if finished is not None:
             arrays = {name: tensor.numpy() for name, tensor in finished.tensors.items()}
-            return kind(**arrays, **finished.values)
+            values = dict(finished.values)
+            self.outcomes += [Outcome(**outcome) for outcome in values.pop(OUTCOMES, [])]
+            return kind(**arrays, **values)
+        before = len(self.outcomes)
         result = compute()
         tensors: dict[str, torch.Tensor] = {}
-        values: dict[str, Any] = {}
+        # What was trained to compute it is not trained again, but still counts.
+        values = {OUTCOMES: [asdict(outcome) for outcome in self.outcomes[before:]]}
         for item in fields(result):  # type: ignore[arg-type]
             value = getattr(result, item.name)
             if isinstance(value, np.ndarray):

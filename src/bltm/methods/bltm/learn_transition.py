@@ -66,7 +66,7 @@ def learn_transition(
     if len(index) >= 2 * job.bench.fabric.world_size:
         task = job.training({"bayes": torch.from_numpy(bayes)}, index)
         job.bench.fit(stage, {"transition": network}, step, task, recipe.transition)
-    return TransitionModel(network.requires_grad_(False).eval())
+    return TransitionModel(network).requires_grad_(False).eval()
 
 
 def count_base(job: Job, posterior: Posterior) -> FloatArray:

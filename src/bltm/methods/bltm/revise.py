@@ -64,4 +64,4 @@ def revise(
         validation=job.validation(extras),
         rates={"revision": recipe.revision_rate},
     )
-    return classifier, TransitionModel(network, revision.requires_grad_(False))
+    return classifier, TransitionModel(network, revision).requires_grad_(False).eval()

@@ -1,0 +1,102 @@
+"""The published schedules, as published."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bltm.core.errors import InputError
+from bltm.engine.schedule import Schedule
+from bltm.methods.bltm import BLTMClassifier
+from bltm.methods.bltm.presets import PRESETS, RHO_MAX
+from bltm.methods.cross_entropy import CrossEntropyClassifier
+
+from .helpers import sample
+
+
+@pytest.mark.parametrize(
+    ("preset", "epochs", "rho"), [("paper", (5, 5, 50), 0.3), ("authors", (10, 50, 20), 0.1)]
+)
+def test_a_published_preset_is_what_was_published(
+    preset: str, epochs: tuple[int, int, int], rho: float
+) -> None:
+    recipe = PRESETS[preset]
+    warm_up, transition, classifier = epochs
+    sgd: dict[str, Any] = {"lr": 0.01, "optimizer": "sgd", "momentum": 0.9, "batch_size": 128}
+    adam: dict[str, Any] = {
+        "lr": 5e-7,
+        "optimizer": "adam",
+        "weight_decay": 1e-4,
+        "batch_size": 128,
+    }
+    assert recipe.warm_up == Schedule(warm_up, **sgd, select="accuracy")
+    assert recipe.transition == Schedule(transition, **sgd)
+    assert recipe.classifier == Schedule(classifier, **adam, select="accuracy")
+    assert recipe.revision == recipe.classifier
+    assert RHO_MAX[preset] == rho
+    assert recipe.start_from_warm_up
+    assert not recipe.residual
+    assert recipe.penalty == (0.0, 0.0)
+    assert recipe.revise_at_once
+    assert (recipe.collector, recipe.rounds) == ("in-sample", 1)
+
+
+@pytest.mark.parametrize(
+    ("revision", "stages"),
+    [
+        (True, {"warm_up": 5, "round-1/transition": 5, "round-1/revise": 50}),
+        (False, {"warm_up": 5, "round-1/transition": 5, "round-1/correct": 50}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::bltm.core.errors.CollapseWarning")
+def test_the_papers_preset_runs_its_epochs_and_starts_from_the_warm_up(
+    revision: bool, stages: dict[str, int]
+) -> None:
+    data = sample(400)
+    model = BLTMClassifier(preset="paper", revision=revision, rho_max=0.0, random_state=0)
+    model.fit(data.x, data.y_noisy)
+    found = {name: 0 for name in stages}
+    for line in model.history_:
+        found[line["stage"]] += 1
+    assert found == stages
+    # A rate of 5e-7 moves nothing far: the classifier is the warmed-up network, nearly.
+    assert not model.posterior_.out_of_sample
+    np.testing.assert_allclose(model.predict_proba(data.x), model.posterior_.probs, atol=0.01)
+    assert model.posterior_.probs.std(axis=0).min() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("preset", "shape", "net"),
+    [
+        ("paper", (1, 28, 28), "resnet18"),
+        ("paper", (3, 32, 32), "resnet34"),
+        ("authors", (3, 32, 32), "resnet34-unpadded"),
+        ("paper", (7,), "auto"),
+        ("default", (1, 28, 28), "auto"),
+    ],
+)
+def test_published_presets_take_the_papers_networks_for_images(
+    preset: str, shape: tuple[int, ...], net: str
+) -> None:
+    assert BLTMClassifier(preset=preset)._net(shape) == net
+    assert BLTMClassifier("compact", preset=preset)._net(shape) == "compact"
+
+
+@pytest.mark.parametrize("kind", [BLTMClassifier, CrossEntropyClassifier])
+def test_an_unknown_preset_is_refused(kind: Any) -> None:
+    data = sample()
+    with pytest.raises(InputError, match="preset: unknown: 'best'"):
+        kind(preset="best").fit(data.x, data.y_noisy)
+
+
+@pytest.mark.parametrize(("name", "value"), [("rounds", 0), ("folds", 1)])
+def test_too_few_rounds_or_folds_are_refused(name: str, value: int) -> None:
+    data = sample()
+    with pytest.raises(InputError, match=f"{name}: must be at least"):
+        BLTMClassifier(**{name: value}).fit(data.x, data.y_noisy)
+
+
+def test_the_users_figures_override_every_stage() -> None:
+    recipe = PRESETS["default"].with_overrides(3, 17, 0.5)
+    for schedule in (recipe.warm_up, recipe.transition, recipe.classifier, recipe.revision):
+        assert (schedule.epochs, schedule.batch_size, schedule.lr) == (3, 17, 0.5)
