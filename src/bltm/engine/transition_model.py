@@ -22,6 +22,10 @@ class TransitionModel(nn.Module):
         """Return T*(x), shape (B, C, C)."""
         return self.network.matrix(self.network.features(x), self.revision)
 
+    def rows(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return row ``labels[b]`` of T*(x_b), shape (B, C)."""
+        return self.network.head.matrix_rows(self.network.features(x), labels, self.revision)
+
     def log_noisy(self, x: torch.Tensor, log_probs: torch.Tensor) -> torch.Tensor:
         """Return log P(noisy label | x) for given log P(Bayes label | x), both (B, C)."""
         return self.network.log_noisy(self.network.features(x), log_probs, self.revision)

@@ -23,13 +23,13 @@ from bltm.data.source import Source, as_source
 from bltm.data.splits import split_noisy
 from bltm.engine.devices import make_fabric, split_device
 from bltm.engine.job import Job
-from bltm.engine.predict import stream_outputs
+from bltm.engine.predict import BATCH, stream_outputs
 from bltm.engine.progress import make_reporter
 from bltm.engine.schedule import PlannedStage
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
 from bltm.methods.inputs import Weights, checked_labels, draw_seed, is_flat, noisy_data
-from bltm.methods.transitions import TopTransitions, gather_transitions
+from bltm.methods.transitions import BLOCK, TopTransitions, gather_transitions, row_of
 
 
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -181,7 +181,11 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 if predicted
                 else encode_labels(rows, self.classes_, warn=False)[0]
             )
-        batches = self._stream(self.transition_, source)
+        if wanted is None:
+            size = min(BATCH, max(1, BLOCK // len(self.classes_) ** 2))
+            batches = self._stream(self.transition_, source, batch_size=size)
+        else:
+            batches = self._stream(self.transition_, source, row_of(self.transition_, wanted))
         return gather_transitions(batches, len(source), self.classes_, wanted, top_k)
 
     def save(self, path: str | Path) -> None:
@@ -207,7 +211,11 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return as_source(X, y, for_prediction=for_prediction)
 
     def _stream(
-        self, module: nn.Module, source: Source
+        self,
+        module: nn.Module,
+        source: Source,
+        apply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+        batch_size: int = BATCH,
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         accelerator, numbers = split_device(self.device)
         number = numbers[0] if isinstance(numbers, list) else 0
@@ -215,7 +223,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             torch.device(accelerator) if accelerator == "cpu" else torch.device(accelerator, number)
         )
         examples = self.encoder_.encode(source)
-        return stream_outputs(module, examples, np.arange(len(source)), device)
+        index = np.arange(len(source))
+        return stream_outputs(module, examples, index, device, apply, batch_size)
 
     def _keep(
         self, result: FitResult, data: NoisyData, split: Split, bench: Workbench, seconds: float

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from bltm.core.errors import InputError
+from bltm.engine.transition_model import TransitionModel
 
 LARGEST = 2 * 1024**3
+# Entries of T*(x) that a batch may have: 64 MB.
+BLOCK = 1 << 24
 
 
 class TopTransitions(NamedTuple):
@@ -21,6 +25,22 @@ class TopTransitions(NamedTuple):
     probs: NDArray[np.float32]
 
 
+def row_of(
+    transition: nn.Module, labels: NDArray[np.int64]
+) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Return the function from inputs and indices to the row of each example's label."""
+    codes = torch.from_numpy(labels)
+
+    def rows(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        wanted = codes[index].to(x.device)
+        if isinstance(transition, TransitionModel):
+            return transition.rows(x, wanted)
+        T: torch.Tensor = transition(x)
+        return T[torch.arange(len(T), device=T.device), wanted]
+
+    return rows
+
+
 def gather_transitions(
     batches: Iterable[tuple[torch.Tensor, torch.Tensor]],
     n: int,
@@ -28,7 +48,7 @@ def gather_transitions(
     rows: NDArray[np.int64] | None,
     top_k: int | None,
 ) -> NDArray[np.float32] | TopTransitions:
-    """Return matrices, rows or the top of either from batches of (indices, T*(x))."""
+    """Return matrices, rows or the top of either from batches of (indices, T*(x) or its rows)."""
     n_classes = len(classes)
     width = n_classes if top_k is None else top_k
     if not 1 <= width <= n_classes:
@@ -46,8 +66,6 @@ def gather_transitions(
     codes = np.zeros(shape, dtype=np.int64) if top_k is not None else None
     for index, T in batches:
         where = index.numpy()
-        if rows is not None:
-            T = T[torch.arange(len(T)), torch.from_numpy(rows[where])]
         if codes is None:
             probs[where] = T.cpu().numpy()
         else:

@@ -63,6 +63,13 @@ class TransitionHead(nn.Module):
         """Return T, shape (B, C, C)."""
         raise NotImplementedError
 
+    def matrix_rows(
+        self, features: torch.Tensor, bayes_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``T[b, y*_b, :]``, shape (B, C)."""
+        T = self.matrix(features, revise)
+        return T[torch.arange(len(T), device=T.device), bayes_labels]
+
     def log_noisy(
         self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
     ) -> torch.Tensor:
@@ -221,6 +228,13 @@ class PartsHead(TransitionHead):
         """Return T, shape (B, C, C)."""
         mixture = self._log_mixture(features).exp()
         return torch.einsum("bk,kij->bij", mixture, self._matrices(revise))
+
+    def matrix_rows(
+        self, features: torch.Tensor, bayes_labels: torch.Tensor, revise: Revise = None
+    ) -> torch.Tensor:
+        """Return ``T[b, y*_b, :]``, shape (B, C), without T."""
+        mixture = self._log_mixture(features).exp()
+        return torch.einsum("bk,kbj->bj", mixture, self._matrices(revise)[:, bayes_labels])
 
     def log_noisy(
         self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
