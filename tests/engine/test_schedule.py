@@ -83,6 +83,8 @@ def test_epochs_of_the_user_are_kept_to_on_small_data() -> None:
     [
         ("epochs", {"epochs": -1, "lr": 0.1}),
         ("batch_size", {"epochs": 1, "lr": 0.1, "batch_size": 0}),
+        ("epochs", {"epochs": 1.5, "lr": 0.1}),
+        ("batch_size", {"epochs": 1, "lr": 0.1, "batch_size": 16.0}),
         ("lr", {"epochs": 1, "lr": math.nan}),
         ("lr", {"epochs": 1, "lr": -1.0}),
     ],

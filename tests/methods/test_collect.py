@@ -87,8 +87,9 @@ def test_the_three_collectors_have_the_posteriors_they_want() -> None:
         "covering": True,
     }
     assert all(rule.name == name for name, rule in COLLECTORS.items())
-    with pytest.raises(InputError, match="Use one of in-sample, cross-fitted, covering"):
-        get_collector("best")
+    for unknown in ("best", 3, None):
+        with pytest.raises(InputError, match="Use one of in-sample, cross-fitted, covering"):
+            get_collector(unknown)  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("error::bltm.core.errors.CoverageWarning")

@@ -282,6 +282,21 @@ def test_training_starts_from_the_users_weights(tmp_path: Path) -> None:
     assert (model.predict(data.x) == data.y_bayes).mean() > 0.8
 
 
+@pytest.mark.parametrize("make", QUICK)
+def test_lower_precision_trains(make: Any) -> None:
+    data = sample()
+    model = make(precision="bf16-mixed", epochs=8).fit(data.x, data.y_noisy)
+    assert (model.predict(data.x) == data.y_bayes).mean() > 0.6
+    assert model.predict_proba(data.x).dtype == np.float64
+
+
+@pytest.mark.parametrize("X", [torch.from_numpy(sample().x), sample().x.tolist()])
+def test_tensors_and_lists_are_arrays(X: Any) -> None:
+    data = sample()
+    expected = quick_bltm().fit(data.x, data.y_noisy).predict_proba(data.x)
+    assert same(quick_bltm().fit(X, data.y_noisy.tolist()).predict_proba(X), expected)
+
+
 def test_missing_values_are_used() -> None:
     data = sample()
     x = data.x.copy()

@@ -90,6 +90,16 @@ def test_trusting_right_labels_helps_and_every_trusted_label_is_learned() -> Non
     assert (helped.predict(data.x) == data.y_bayes)[trusted].mean() > 0.9
 
 
+def test_all_labels_may_be_trusted() -> None:
+    data = sample()
+    model = quick_bltm(epochs=8).fit(data.x, data.y_bayes, trusted=np.ones(120, dtype=bool))
+    assert (model.predict(data.x) == data.y_bayes).mean() > 0.8
+    assert model.findings_["noise_rate"] == pytest.approx(0.0, abs=1e-6)
+    T = np.asarray(model.predict_transition(data.x))
+    assert np.isfinite(T).all()
+    assert (T.argmax(axis=2) == np.arange(3)).all()
+
+
 @pytest.mark.parametrize("mask", [np.ones(5, dtype=bool), np.ones(120), ["yes"] * 120])
 def test_a_mask_that_is_none_is_refused(mask: object) -> None:
     data = sample()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -55,6 +56,10 @@ class Schedule:
     keep_start: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)):
+                raise InputError(name, f"must be a whole number, got {value!r}")
         if self.epochs < 0:
             raise InputError("epochs", f"must not be negative, got {self.epochs}")
         if self.batch_size < 1:

@@ -102,7 +102,7 @@ COLLECTORS: dict[str, Collector] = {
 
 def get_collector(collector: str | Collector) -> Collector:
     """Return a collector by name, or the user's own."""
-    if not isinstance(collector, str):
+    if not isinstance(collector, str) and callable(collector):
         return collector
     if collector not in COLLECTORS:
         raise InputError(

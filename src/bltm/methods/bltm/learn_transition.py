@@ -17,7 +17,7 @@ from bltm.engine.transition_model import TransitionModel
 from bltm.losses import transition_nll
 from bltm.methods.bltm.presets import Recipe
 from bltm.nets.transition import TransitionNetwork, make_transition_network
-from bltm.transition.counting import class_transition
+from bltm.transition.counting import class_transition, counted_transition
 
 
 def learn_transition(
@@ -72,6 +72,10 @@ def learn_transition(
 def count_base(job: Job, posterior: Posterior) -> FloatArray:
     """Return the class-dependent matrix that confident learning counts on the training split."""
     index = job.split.train[~job.data.trusted[job.split.train]]
+    if len(index) == 0:
+        # Every label was checked: all there is to count is that they are right.
+        labels = job.data.labels[job.split.train]
+        return counted_transition(labels, labels, job.data.n_classes)
     return class_transition(posterior.probs[index], job.data.labels[index], job.data.weights[index])
 
 
