@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from bltm.data.toy import ToyProblem
 from bltm.methods.bltm import BLTMClassifier
+from bltm.methods.cross_entropy import CrossEntropyClassifier
 
 
 def fitted() -> tuple[BLTMClassifier, np.ndarray]:
@@ -16,6 +17,12 @@ def fitted() -> tuple[BLTMClassifier, np.ndarray]:
     sample = ToyProblem(radius=2.5).sample(300, seed=0)
     model = BLTMClassifier(epochs=2, batch_size=32, random_state=0, device="cpu", rounds=1)
     return model.fit(sample.x, sample.y_noisy), sample.x
+
+
+def unseeded() -> tuple[np.ndarray, np.ndarray]:
+    """Data for a fit without a seed, of which the processes must agree on one."""
+    sample = ToyProblem(radius=2.5).sample(100, seed=0)
+    return sample.x, sample.y_noisy
 
 
 def results(model: BLTMClassifier, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -44,6 +51,12 @@ def main(rank: int, size: int, directory: Path) -> None:
         "gloo", init_method=f"file://{directory}/rendezvous", rank=rank, world_size=size
     )
     np.savez(directory / f"{rank}.npz", **results(*fitted()))
+    model = CrossEntropyClassifier(epochs=1, device="cpu").fit(*unseeded())
+    np.savez(
+        directory / f"unseeded-{rank}.npz",
+        seed=model.seed_,
+        **{name: value.numpy() for name, value in model.classifier_.state_dict().items()},
+    )
     assert dist.is_initialized()
     dist.barrier()
     dist.destroy_process_group()

@@ -112,15 +112,17 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         started = time.perf_counter()
         keep_memory()
-        self.seed_ = draw_seed(self.random_state)
+        seed = draw_seed(self.random_state)
         data, self.encoder_ = noisy_data(
             source, self.classes, sample_weight, trusted, self.image_size
         )
         self.classes_ = data.classes
-        split = split_noisy(data, self.validation_fraction, self.seed_)
         self.input_shape_ = data.examples.shape
         self.net_ = self._net(self.input_shape_)
         fabric = make_fabric(self.device, self.precision) if fabric is None else fabric
+        # Processes that draw a fresh seed each must work with one.
+        self.seed_ = int(fabric.broadcast(seed))
+        split = split_noisy(data, self.validation_fraction, self.seed_)
         reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
         bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
         job = Job(data, split, bench, self.net_, self.weights)
