@@ -50,8 +50,8 @@ def split_device(device: str) -> tuple[str, list[int] | int]:
 
     Examples
     --------
-    >>> split_device("cuda:1")
-    ('cuda', [1])
+    >>> split_device("cpu")
+    ('cpu', 1)
     """
     if device == "auto":
         available = [torch.cuda.is_available(), torch.backends.mps.is_available(), True]
