@@ -36,6 +36,11 @@ def test_a_device_that_is_not_there_is_refused(name: str) -> None:
         split_device(name)
 
 
+def test_unknown_precision_is_refused() -> None:
+    with pytest.raises(InputError, match="precision: unknown: 'foo'. Use one of 32-true"):
+        make_fabric("cpu", "foo")
+
+
 def test_auto_finds_a_device_and_cpu_numbers_do_not_matter() -> None:
     assert split_device("auto")[0] in ("cpu", "cuda", "mps")
     assert split_device("cpu") == split_device("cpu:0") == ("cpu", 1)

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from bltm.core.errors import TrainingError
 from bltm.core.random import stream
-from bltm.engine.batches import Batch, Task, in_batches
+from bltm.engine.batches import Batch, Task, in_batches, training_batches
 from bltm.engine.loop import Modules
 from bltm.engine.schedule import Schedule, make_optimizer
 from bltm.engine.supervised import cross_entropy_step
@@ -146,6 +146,15 @@ def test_a_short_last_batch_joins_the_one_before(
     batches = in_batches(torch.arange(n), size, least)
     assert [len(batch) for batch in batches] == lengths
     assert torch.cat(batches).tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("n", range(128, 260, 7))
+def test_one_to_four_processes_train_on_the_same_batches(n: int) -> None:
+    alone = training_batches(torch.arange(n), 64, 1)
+    for world_size in (2, 3, 4):
+        together = training_batches(torch.arange(n), 64, world_size)
+        assert [b.tolist() for b in together] == [b.tolist() for b in alone]
+        assert min(len(b) for b in together) >= 2 * world_size
 
 
 def test_a_loss_that_is_not_finite_stops_training_and_names_the_stage() -> None:

@@ -171,7 +171,7 @@ def test_divergence_is_not_saved_as_finished() -> None:
 
 def test_a_stage_with_one_example_is_refused() -> None:
     job = tiny_job()
-    with pytest.raises(InputError, match="stage 'stage' has 1 examples for 1 processes"):
+    with pytest.raises(InputError, match="leaves 1 examples for stage 'stage'"):
         job.bench.fit(
             "stage",
             {"classifier": job.new_classifier("c")},

@@ -11,6 +11,9 @@ import torch
 from bltm.core.random import stream
 from bltm.core.records import Examples, IntArray, NoisyData
 
+# A smaller last batch joins the one before it.
+LEAST = 8
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -69,20 +72,26 @@ def shuffled(task: Task, seed: int, stage: str, epoch: int) -> torch.Tensor:
     return task.index[torch.from_numpy(order)]
 
 
-def in_batches(index: torch.Tensor, size: int, least: int = 2) -> list[torch.Tensor]:
+def in_batches(index: torch.Tensor, size: int, least: int = 1) -> list[torch.Tensor]:
     """Cut indices into batches; a last batch below ``least`` joins the one before it.
-
-    Batch normalisation cannot work on a single example.
 
     Examples
     --------
-    >>> [len(b) for b in in_batches(torch.arange(9), 4)]
+    >>> [len(b) for b in in_batches(torch.arange(9), 4, 2)]
     [4, 5]
     """
     batches = list(torch.split(index, size))
     if len(batches) > 1 and len(batches[-1]) < least:
         batches[-2:] = [torch.cat(batches[-2:])]
     return batches
+
+
+def training_batches(index: torch.Tensor, size: int, world_size: int) -> list[torch.Tensor]:
+    """Cut indices into global batches of which each process gets two examples or more.
+
+    The same batches for any usual number of processes, so that they compute the same.
+    """
+    return in_batches(index, size, max(2 * world_size, min(LEAST, size // 2)))
 
 
 def iterate(task: Task, batches: list[torch.Tensor], device: torch.device) -> Iterator[Batch]:

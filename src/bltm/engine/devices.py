@@ -17,6 +17,8 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 
 from bltm.core.errors import InputError
 
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+
 
 class ExistingGroup(LightningEnvironment):
     """The process group that the user's program has already set up."""
@@ -83,6 +85,10 @@ def make_fabric(
         How many processes the command line launches; 1 for an estimator.
     """
     accelerator, numbers = split_device(device)
+    if precision not in PRECISIONS:
+        raise InputError(
+            "precision", f"unknown: {precision!r}", f"Use one of {', '.join(PRECISIONS)}."
+        )
     common: dict[str, Any] = {"accelerator": accelerator, "precision": precision}
     if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
         strategy = DDPStrategy(cluster_environment=ExistingGroup())

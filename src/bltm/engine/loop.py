@@ -14,7 +14,7 @@ from torch import nn
 
 from bltm.core.errors import TrainingError
 from bltm.core.random import torch_stream
-from bltm.engine.batches import Batch, Task, in_batches, iterate, shuffled
+from bltm.engine.batches import Batch, Task, iterate, shuffled, training_batches
 from bltm.engine.devices import all_sum
 from bltm.engine.schedule import Schedule
 from bltm.engine.selection import Best, Score, evaluate, improves
@@ -117,9 +117,8 @@ def train(
         state.best = Best.of(state.modules, 0, metrics)
     while state.epoch < schedule.epochs:
         started = time.perf_counter()
-        batches = in_batches(
-            shuffled(task, seed, stage, state.epoch), schedule.batch_size, 2 * fabric.world_size
-        )
+        order = shuffled(task, seed, stage, state.epoch)
+        batches = training_batches(order, schedule.batch_size, fabric.world_size)
         shares = [batch[fabric.global_rank :: fabric.world_size] for batch in batches]
         totals = [float(task.weights[batch].sum()) for batch in batches]
         for network in networks.values():

@@ -43,7 +43,7 @@ def stream_outputs(
     # Each part on its own: a frozen network inside one that trains must stay as it is.
     modes = [(part, part.training) for part in module.modules()]
     module.to(device).eval()
-    batches = in_batches(torch.from_numpy(np.ascontiguousarray(index)), batch_size, 1)
+    batches = in_batches(torch.from_numpy(np.ascontiguousarray(index)), batch_size)
     try:
         for batch, x in zip(batches, examples.batches(batches, device), strict=True):
             output = module(x) if apply is None else apply(x, batch)

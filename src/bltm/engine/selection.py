@@ -63,7 +63,7 @@ def evaluate(
         network.eval()
     share = task.index[fabric.global_rank :: fabric.world_size]
     sums = torch.zeros(3, device=fabric.device)
-    for batch in iterate(task, in_batches(share, EVALUATION_BATCH, 1), fabric.device):
+    for batch in iterate(task, in_batches(share, EVALUATION_BATCH), fabric.device):
         log_probs = score(networks, batch).float()
         right = (log_probs.argmax(dim=1) == batch.y).float()
         nll = -log_probs.gather(1, batch.y[:, None]).squeeze(1)

@@ -18,7 +18,7 @@ from torch import nn
 
 from bltm.core.errors import InputError
 from bltm.core.random import stream, torch_stream
-from bltm.engine.batches import Task, in_batches
+from bltm.engine.batches import Task, training_batches
 from bltm.engine.checkpoint import pack, unpack
 from bltm.engine.loop import Step, TrainState, train
 from bltm.engine.progress import Reporter
@@ -125,8 +125,8 @@ class Workbench:
         if len(task) < 2 * self.fabric.world_size:
             raise InputError(
                 "X",
-                f"stage '{stage}' has {len(task)} examples for {self.fabric.world_size} processes",
-                "Give more examples or use fewer processes.",
+                f"leaves {len(task)} examples for stage '{stage}', too few to train on",
+                "Give more examples that differ from each other, or use fewer processes.",
             )
         schedule = schedule.fitted_to(len(task))
         finished = self.store.load(stage)
@@ -180,7 +180,7 @@ class Workbench:
         if saved is not None:
             unpack(saved, state)
         self.store.rewind(stage, state.epoch)
-        steps = len(in_batches(task.index, schedule.batch_size, 2 * self.fabric.world_size))
+        steps = len(training_batches(task.index, schedule.batch_size, self.fabric.world_size))
         self.reporter.begin(stage, schedule.epochs * steps, state.epoch * steps + state.position)
         clock = _Clock()
 
