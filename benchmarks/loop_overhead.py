@@ -5,6 +5,10 @@ the same pixels in memory, and use the same optimiser, memory layout and allocat
 the same weights to the last bit, which is checked. Epochs alternate, and medians are compared. The
 engine is driven as the workbench drives it, without checkpoints and validation.
 
+Where buffers happen to lie in memory favours one side or the other by some per cent for the life of
+a process. So several processes are run, the sides are set up in turned order in every second one,
+and the ratio is the median over the processes.
+
 "ready" is a bare loop over batches that were gathered and normalised beforehand: what a loop
 that never touches the data would take.
 """
@@ -12,8 +16,11 @@ that never touches the data would take.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -30,18 +37,10 @@ from bltm.engine.supervised import cross_entropy_step
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
 from bltm.nets.registry import make_net
-from harness import median, noisy_fashion, parser, report, timed
+from harness import Time, median, noisy_fashion, parser, report, run_child, timed
 
 STAGE, SEED = "benchmark", 0
 TARGET = 1.05
-
-
-@dataclass(frozen=True)
-class Case:
-    """A network and how many images it is trained on."""
-
-    net: str
-    images: int
 
 
 def make_task(images: int) -> tuple[Task, ImageExamples]:
@@ -110,49 +109,59 @@ def ready_epochs(classifier: nn.Module, task: Task, schedule: Schedule) -> Itera
         yield
 
 
-def measure(case: Case, repeats: int) -> dict[str, object]:
-    """Return one row: median seconds of each side and their ratio."""
-    task, examples = make_task(case.images)
+def measure(net: str, images: int, repeats: int, turned: bool) -> dict[str, Any]:
+    """Return median seconds of each side in this process, and the ratios of engine to bare."""
+    task, examples = make_task(images)
     workbench = Workbench(make_fabric("cpu"), SEED)
     # One epoch more than is timed: the first one warms up caches and kernels.
     schedule = Schedule(epochs=repeats + 1, lr=0.01, batch_size=128)
-    first = workbench.new(STAGE, lambda: make_net(case.net, examples.shape, 10))
-    networks = {side: copy.deepcopy(first) for side in ("bare", "engine", "ready")}
-    sides: dict[str, Iterator[object]] = {
-        "bare": bare_epochs(networks["bare"], task, examples, schedule),
-        "engine": engine_epochs(workbench, networks["engine"], task, schedule),
-        "ready": ready_epochs(networks["ready"], task, schedule),
+    first = workbench.new(STAGE, lambda: make_net(net, examples.shape, 10))
+    makers: dict[str, Callable[[nn.Module], Iterator[object]]] = {
+        "bare": lambda network: bare_epochs(network, task, examples, schedule),
+        "ready": lambda network: ready_epochs(network, task, schedule),
+        "engine": lambda network: engine_epochs(workbench, network, task, schedule),
     }
-    for epochs in sides.values():
-        next(epochs)
-    times = {side: [] for side in sides}
+    networks: dict[str, nn.Module] = {}
+    sides: dict[str, Iterator[object]] = {}
+    for side in list(makers)[:: -1 if turned else 1]:
+        networks[side] = copy.deepcopy(first)
+        sides[side] = makers[side](networks[side])
+        next(sides[side])
+    times: dict[str, list[Time]] = {side: [] for side in sides}
     for number in range(repeats):
         # Turning the order around keeps a drift of the machine from favouring one side.
-        for side in list(sides)[:: 1 if number % 2 else -1]:
-            times[side].append(timed(lambda side=side: next(sides[side])))  # type: ignore[misc]
-    same = all(
-        torch.equal(a, b)
-        for a, b in zip(
-            networks["bare"].state_dict().values(),
-            networks["engine"].state_dict().values(),
-            strict=True,
-        )
-    )
-    wall = {side: median([t.wall for t in values]) for side, values in times.items()}
-    pairs = zip(times["engine"], times["bare"], strict=True)
-    ratios = [(engine.wall / bare.wall, engine.cpu / bare.cpu) for engine, bare in pairs]
+        for side in list(sides)[:: -1 if number % 2 else 1]:
+            times[side].append(timed(partial(next, sides[side])))
+    weights = [networks[side].state_dict().values() for side in ("bare", "engine")]
+    pairs = list(zip(times["engine"], times["bare"], strict=True))
     return {
-        "net": case.net,
-        "images": case.images,
-        "bare s": wall["bare"],
-        "engine s": wall["engine"],
-        "ready s": wall["ready"],
-        "images/s": round(case.images / wall["engine"]),
-        "engine/bare": median([ratio for ratio, _ in ratios]),
-        "CPU time": median([ratio for _, ratio in ratios]),
-        "engine/ready": wall["engine"] / wall["ready"],
+        "seconds": {side: median([t.wall for t in values]) for side, values in times.items()},
+        "ratio": median([engine.wall / bare.wall for engine, bare in pairs]),
+        "cpu_ratio": median([engine.cpu / bare.cpu for engine, bare in pairs]),
+        "same": all(torch.equal(a, b) for a, b in zip(*weights, strict=True)),
+    }
+
+
+def row(net: str, images: int, options: Namespace) -> dict[str, Any]:
+    """Measure in several processes and return one row of medians."""
+    arguments = [__file__, "--child", net, str(images), "--repeats", str(options.repeats)]
+    runs = [
+        run_child([*arguments, *(["--turned"] if number % 2 else [])]).result
+        for number in range(options.processes)
+    ]
+    seconds = {
+        side: median([run["seconds"][side] for run in runs]) for side in ("bare", "engine", "ready")
+    }
+    return {
+        "net": net,
+        "images": images,
+        **{f"{side} s": value for side, value in seconds.items()},
+        "images/s": round(images / seconds["engine"]),
+        "engine/bare": median([run["ratio"] for run in runs]),
+        "CPU time": median([run["cpu_ratio"] for run in runs]),
         "target": TARGET,
-        "same weights": "yes" if same else "no",
+        "each process": " ".join(f"{run['ratio']:.3f}" for run in runs),
+        "same weights": "yes" if all(run["same"] for run in runs) else "no",
     }
 
 
@@ -160,13 +169,20 @@ def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--nets", nargs="+", default=["compact", "resnet18"])
     arguments.add_argument("--compact-images", type=int, default=10_000)
-    arguments.add_argument("--resnet-images", type=int, default=384)
+    arguments.add_argument("--resnet-images", type=int, default=256)
+    arguments.add_argument("--processes", type=int, default=4)
+    arguments.add_argument("--child", nargs=2, metavar=("NET", "IMAGES"), help="in this process")
+    arguments.add_argument("--turned", action="store_true", help="for --child")
     options = arguments.parse_args()
-    keep_memory()
-    rows = []
-    for net in options.nets:
-        images = options.compact_images if net == "compact" else options.resnet_images
-        rows.append(measure(Case(net, images), options.repeats))
+    if options.child:
+        keep_memory()
+        net, images = options.child
+        print(json.dumps(measure(net, int(images), options.repeats, options.turned)))
+        return
+    rows = [
+        row(net, options.compact_images if net == "compact" else options.resnet_images, options)
+        for net in options.nets
+    ]
     report("Seconds of one epoch: engine against bare loop", rows, options.json)
 
 

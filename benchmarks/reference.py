@@ -28,7 +28,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from bltm.engine.tuning import keep_memory
 from bltm.nets.registry import make_net
-from harness import noisy_fashion, start_torch
+from harness import noisy_fashion, start_torch, timed
 
 IMPROVEMENTS = {
     "memory": "batches gathered in memory",
@@ -301,7 +301,6 @@ def main() -> None:
         keep_memory()
     start_torch()
     torch.manual_seed(0)
-    started, cpu = time.perf_counter(), time.process_time()
     run = Reference(
         options.net,
         tuple(options.epochs),
@@ -310,10 +309,10 @@ def main() -> None:
         options.workers,
         frozenset(options.improve),
     )
-    run.run()
+    taken = timed(run.run)
     result = {
-        "seconds": time.perf_counter() - started,
-        "cpu_seconds": time.process_time() - cpu,
+        "seconds": taken.wall,
+        "cpu_seconds": taken.cpu,
         "stages": run.seconds,
         "losses": run.losses,
         "steps": run.steps,
