@@ -60,6 +60,7 @@ def run_ours(options: Namespace) -> None:
         preset="benchmark",
         collector=MostConfident(SHARE),
         device="cpu",
+        precision=options.precision,
         random_state=0,
     )
     source = noisy_fashion(options.images)
@@ -129,12 +130,13 @@ def compare(net: str, options: Namespace) -> list[dict[str, Any]]:
     """Run both sides alternately; return a row for each."""
     workers = options.workers[0] if len(options.workers) == 1 else reference_workers(net, options)
     ours, theirs = [], []
+    ours_arguments = ["--ours", "--precision", options.precision]
     for _ in range(options.repeats):
         theirs.append(child("reference.py", net, options, "--workers", str(workers)))
-        ours.append(child("vs_reference.py", net, options, "--ours"))
+        ours.append(child("vs_reference.py", net, options, *ours_arguments))
     return [
         row(f"{net}: reference, {workers} workers", theirs),
-        row(f"{net}: ours", ours, **ratios(theirs, ours), target=TARGETS[net]),
+        row(f"{net}: ours, {options.precision}", ours, **ratios(theirs, ours), target=TARGETS[net]),
     ]
 
 
@@ -163,6 +165,7 @@ def main() -> None:
     arguments.add_argument(
         "--workers", type=int, nargs="+", default=[0, 2], help="the reference takes the faster"
     )
+    arguments.add_argument("--precision", default="32-true", help="of our side")
     arguments.add_argument("--ladder", action="store_true", help="what each habit costs")
     arguments.add_argument("--ours", action="store_true", help="run our side once in this process")
     arguments.add_argument("--net", help="for --ours")
