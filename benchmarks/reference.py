@@ -3,8 +3,8 @@
 Images go one by one from PIL through ToTensor and Normalize in a ``DataLoader``; a warm-up step has
 a second train-mode forward for the running accuracy; the posteriors for the collection are
 computed under autograd; Eq. 3 picks rows of T*(x) in a Python loop over the batch; the transition
-network is run again at every classifier step; memory layout, allocator and optimiser kernels are
-the defaults. What is a plain bug there (one optimiser step per epoch of the transition network,
+network is run again at every classifier step, forwards and, as nothing freezes it, backwards;
+memory layout, allocator and optimiser kernels are the defaults. What is a plain bug there (one optimiser step per epoch of the transition network,
 selection on test data) is not repeated: both sides make the same steps and select alike.
 
 Each habit can be given up with ``--improve``, which tells what it is worth.
@@ -35,6 +35,7 @@ IMPROVEMENTS = {
     "forward": "one forward per warm-up step",
     "inference": "posteriors without autograd",
     "gather": "Eq. 3 by gather",
+    "frozen": "no gradients through the transition network",
     "cache": "T(x) computed once",
     "fused": "fused optimisers",
     "layout": "channels_last",
@@ -235,7 +236,9 @@ class Reference:
         cached = self.all_matrices(transition) if self.has("cache") else None
 
         def noisy(x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-            with torch.no_grad():
+            # In the authors' code nothing is frozen: each backward of the classifier's training
+            # goes through the transition network too, and fills gradients that nobody reads.
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not self.has("frozen")):
                 T = matrix(transition, x) if cached is None else cached[rows]
             T = (T + delta).clamp_min(0.0)
             T = T / T.sum(dim=2, keepdim=True)
