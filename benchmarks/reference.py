@@ -4,8 +4,9 @@ Images go one by one from PIL through ToTensor and Normalize in a ``DataLoader``
 a second train-mode forward for the running accuracy; the posteriors for the collection are
 computed under autograd; Eq. 3 picks rows of T*(x) in a Python loop over the batch; the transition
 network is run again at every classifier step, forwards and, as nothing freezes it, backwards;
-memory layout, allocator and optimiser kernels are the defaults. What is a plain bug there (one optimiser step per epoch of the transition network,
-selection on test data) is not repeated: both sides make the same steps and select alike.
+memory layout, allocator and optimiser kernels are the defaults. What is a plain bug there (one
+optimiser step per epoch of the transition network, selection on test data) is not repeated: both
+sides make the same steps and select alike.
 
 Each habit can be given up with ``--improve``, which tells what it is worth.
 """
