@@ -117,7 +117,17 @@ def read() -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]], images: int) -> str:
     """Return mean and spread over seeds for each method and rate, as Markdown."""
     rows = [row for row in rows if row["images"] == images]
-    rates = sorted({row["rate"] for row in rows})
+    seeds = {
+        (name, rate): {r["seed"] for r in rows if (r["method"], r["rate"]) == (name, rate)}
+        for name in TITLES
+        for rate in {row["rate"] for row in rows}
+    }
+    # A rate is shown when all methods have been fitted on the same noisy data sets.
+    rates = sorted(
+        rate
+        for rate in {row["rate"] for row in rows}
+        if len({frozenset(seeds[name, rate]) for name in TITLES}) == 1
+    )
     lines = [
         "| test accuracy, % | " + " | ".join(f"noise {rate:.0%}" for rate in rates) + " |",
         "|---|" + "---|" * len(rates),
