@@ -44,6 +44,10 @@ VARIANTS = {
         Variant("all three (ours)", OURS),
         Variant("ours, huge pages", OURS, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     ),
+    "precision": (
+        Variant("ours", OURS),
+        Variant("ours, bf16-mixed", (*OURS, "--bf16")),
+    ),
     "threads": (
         Variant("ours", OURS),
         Variant("ours, 1 thread", OURS, {"OMP_NUM_THREADS": "1"}),
@@ -78,7 +82,8 @@ def run_variant(options: Namespace) -> None:
 
     def steps(count: int) -> None:
         for _ in range(count):
-            loss = functional.cross_entropy(network(x), y)
+            with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+                loss = functional.cross_entropy(network(x), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -155,6 +160,7 @@ def main() -> None:
     arguments.add_argument("--layout", action="store_true", help="for --child")
     arguments.add_argument("--fused", action="store_true", help="for --child")
     arguments.add_argument("--keep", action="store_true", help="for --child")
+    arguments.add_argument("--bf16", action="store_true", help="for --child")
     options = arguments.parse_args()
     if options.child:
         run_variant(options)
