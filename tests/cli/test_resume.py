@@ -72,7 +72,7 @@ def test_killed_at_many_points_of_every_stage__resumed_run_is_identical(
     # Stages that compute records, in their places between those that train.
     records = {
         "warm_up/fold-3": ["posterior", "round-1/collect"],
-        "round-1/correct": ["round-1/belief", "round-2/collect"],
+        "round-1/correct": ["round-2/belief", "round-2/collect"],
     }
     points: list[tuple[str, int, str]] = [("config.json", 1, "before"), ("config.json", 1, "after")]
     for stage in names:

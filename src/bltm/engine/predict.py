@@ -66,15 +66,15 @@ def predict(
     Each process computes a share, and all of them get the whole.
     """
     place = np.arange(len(index))[fabric.global_rank :: fabric.world_size]
-    parts = [
-        output.float()
-        for _, output in stream_outputs(
-            module, examples, index[place], fabric.device, apply, batch_size
-        )
-    ]
-    share = torch.cat(parts) if parts else torch.zeros(0)
+    whole, done = torch.zeros(0), 0
+    for _, output in stream_outputs(
+        module, examples, index[place], fabric.device, apply, batch_size
+    ):
+        if done == 0:
+            # Filled in place: a list of batches to join at the end would scatter the heap.
+            whole = torch.zeros(len(index), *output.shape[1:])
+        whole[torch.from_numpy(place[done : done + len(output)])] = output.float().cpu()
+        done += len(output)
     if fabric.world_size == 1:
-        return share.cpu()
-    whole = torch.zeros(len(index), *share.shape[1:], device=fabric.device)
-    whole[torch.from_numpy(place).to(fabric.device)] = share
-    return all_sum(fabric, whole).cpu()
+        return whole
+    return all_sum(fabric, whole.to(fabric.device)).cpu()

@@ -132,8 +132,13 @@ class BLTMClassifier(NoisyLabelClassifier):
         posterior, warm = warm_up(job, recipe, collector.out_of_sample, self.posterior)
         start = warm if recipe.start_from_warm_up else None
         evidence = posterior
+        previous: nn.Module | None = None
         for number in range(1, recipe.rounds + 1):
             name = f"round-{number}"
+            if previous is not None:
+                # Later rounds collect where the classifier of the round before is sure.
+                evidence = belief(job, f"{name}/belief", previous)
+                collector, threshold = COLLECTORS["in-sample"], recipe.sure
             collected = collect(job, f"{name}/collect", evidence, collector, threshold)
             transition = learn_transition(
                 job, recipe, f"{name}/transition", collected, evidence, start
@@ -142,13 +147,7 @@ class BLTMClassifier(NoisyLabelClassifier):
                 classifier, transition = revise(job, recipe, f"{name}/revise", transition, start)
             else:
                 classifier = correct(job, recipe, f"{name}/correct", transition, start)
-            # From the second round on, Bayes labels are collected where the classifier is sure.
-            evidence = job.bench.record(
-                f"{name}/belief",
-                Posterior,
-                lambda: belief(job, classifier),  # noqa: B023
-            )
-            collector, threshold = COLLECTORS["in-sample"], recipe.sure
+            previous = classifier
         if self.revision and not recipe.revise_at_once:
             classifier, transition = revise(job, recipe, "revise", transition, classifier)
         findings = {
@@ -202,9 +201,14 @@ class BLTMClassifier(NoisyLabelClassifier):
         return f"{depth}-unpadded" if self.preset == "authors" else depth
 
 
-def belief(job: Job, classifier: nn.Module) -> Posterior:
+def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:
     """Return what the classifier of Bayes labels makes of all examples."""
-    return Posterior(network_probs(job, classifier, np.arange(len(job.data))), False, "classifier")
+
+    def compute() -> Posterior:
+        probs = network_probs(job, classifier, np.arange(len(job.data)))
+        return Posterior(probs, False, "classifier")
+
+    return job.bench.record(stage, Posterior, compute)
 
 
 def describe(job: Job, classifier: nn.Module, transition: TransitionModel) -> dict[str, Any]:
