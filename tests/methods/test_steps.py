@@ -116,7 +116,7 @@ def test_the_trunk_starts_from_the_warmed_up_network_where_the_recipe_says_so() 
 
 def test_with_t_the_identity_correction_is_cross_entropy_step_by_step() -> None:
     job = tiny_job(validation=0.0)
-    corrected = correct(job, RECIPE, "same", identity_model(), None)
+    corrected = correct(job, RECIPE, "same", identity_model(), None).classifier
     plain = fit_cross_entropy(tiny_job(validation=0.0), "same", SHORT)
     losses = [line["loss"] for line in job.bench.store.history]
     for one, other in zip(corrected.parameters(), plain.parameters(), strict=True):
@@ -165,7 +165,7 @@ def test_the_transition_network_does_not_move(step: str) -> None:
     if step == "correct":
         correct(job, RECIPE, "stage", model, None)
     else:
-        _, model = revise(job, RECIPE, "stage", model, None)
+        model = revise(job, RECIPE, "stage", model, None).transition
         assert model.revision is not None
     network = {f"network.{name}": value for name, value in weights_of(model.network).items()}
     assert network == {k: v for k, v in before.items() if k.startswith("network.")}
@@ -188,7 +188,7 @@ def test_a_frozen_network_with_dropout_and_batch_norm_stays_in_evaluation_mode()
     assert weights_of(model) == before
     assert torch.equal(torch.get_rng_state(), generator)
     assert not any(part.training for part in model.modules())
-    _, revised = revise(job, RECIPE, "revise", model, None)
+    revised = revise(job, RECIPE, "revise", model, None).transition
     assert weights_of(revised.network) == weights_of(model.network)
     assert not any(part.training for part in revised.modules())
 
@@ -209,7 +209,7 @@ def test_with_an_offset_of_zero_the_first_loss_of_the_revision_is_that_of_the_co
 
 def test_the_offset_moves_and_revised_rows_sum_to_one() -> None:
     recipe = replace(RECIPE, revision_rate=5.0)
-    _, model = revise(tiny_job(), recipe, "stage", some_model(), None)
+    model = revise(tiny_job(), recipe, "stage", some_model(), None).transition
     assert isinstance(model.revision, Revision)
     assert float(model.revision.delta.abs().max()) > 1e-3
     with torch.no_grad():
@@ -220,7 +220,7 @@ def test_the_offset_moves_and_revised_rows_sum_to_one() -> None:
 
 def test_a_rate_of_zero_leaves_the_offset_at_zero() -> None:
     recipe = replace(RECIPE, revision_rate=0.0)
-    _, model = revise(tiny_job(), recipe, "stage", some_model(), None)
+    model = revise(tiny_job(), recipe, "stage", some_model(), None).transition
     assert model.revision is not None
     assert (model.revision.delta == 0).all()
 
@@ -230,8 +230,8 @@ def test_the_revision_starts_from_the_classifier_it_is_given_and_leaves_it_alone
     start = job.new_classifier("start")
     before = weights_of(start)
     frozen = replace(RECIPE, revision=replace(SHORT, lr=0.0))
-    classifier, _ = revise(job, frozen, "stage", some_model(), start)
+    classifier = revise(job, frozen, "stage", some_model(), start).classifier
     assert weights_of(classifier) == before
-    moved, _ = revise(tiny_job(), RECIPE, "stage", some_model(), start)
+    moved = revise(tiny_job(), RECIPE, "stage", some_model(), start).classifier
     assert weights_of(moved) != before
     assert weights_of(start) == before

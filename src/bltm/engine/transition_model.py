@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
+from bltm.engine.batches import in_batches
 from bltm.engine.job import Job
-from bltm.engine.predict import predict
+from bltm.engine.predict import BATCH, predict
 from bltm.nets.transition import TransitionNetwork
 from bltm.transition.revision import Revision
 
@@ -31,6 +34,18 @@ class TransitionModel(nn.Module):
         return self.network.log_noisy(self.network.features(x), log_probs, self.revision)
 
 
+@dataclass(frozen=True)
+class Corrected:
+    """A classifier of Bayes labels, the T*(x) it was trained through, and of that the columns.
+
+    ``columns`` is log T*(x)[:, noisy label] of all N examples, shape (N, C).
+    """
+
+    classifier: nn.Module
+    transition: TransitionModel
+    columns: torch.Tensor
+
+
 def transition_features(job: Job, network: TransitionNetwork) -> torch.Tensor:
     """Return the frozen network's features of all N examples, shape (N, d).
 
@@ -42,20 +57,44 @@ def transition_features(job: Job, network: TransitionNetwork) -> torch.Tensor:
     )
 
 
-def column_of_given_label(job: Job, model: TransitionModel) -> torch.Tensor:
+@torch.no_grad()
+def column_of_given_label(
+    job: Job, model: TransitionModel, features: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return log T*(x)[:, noisy label] of all N examples, shape (N, C): all that Eq. 5 needs.
 
     A trusted label cannot have come from another class: its column is the identity's.
+
+    Parameters
+    ----------
+    job, model
+        The fit, and T*(x).
+    features
+        The frozen network's features of all examples, where they are known.
     """
     labels = torch.from_numpy(job.data.labels)
     network = model.network
 
-    def columns(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        given = labels[index].to(x.device)
-        return network.log_columns(network.features(x), given, model.revision)
+    def columns(features: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        given = labels[index].to(features.device)
+        return network.log_columns(features, given, model.revision)
 
-    index = torch.arange(len(job.data)).numpy()
-    result = predict(model, job.data.examples, index, job.bench.fabric, columns)
+    index = torch.arange(len(job.data))
+    if features is None:
+        result = predict(
+            model,
+            job.data.examples,
+            index.numpy(),
+            job.bench.fabric,
+            lambda x, batch: columns(network.features(x), batch),
+        )
+    else:
+        result = torch.cat(
+            [
+                columns(features[batch].to(job.bench.device), batch).cpu()
+                for batch in in_batches(index, BATCH)
+            ]
+        )
     trusted = torch.from_numpy(job.data.trusted)
     result[trusted] = torch.eye(job.data.n_classes).log()[labels[trusted]]
     return result

@@ -17,15 +17,15 @@ from bltm.engine.batches import Batch
 from bltm.engine.job import Job
 from bltm.engine.loop import Modules
 from bltm.engine.selection import Score
-from bltm.engine.transition_model import TransitionModel, column_of_given_label
+from bltm.engine.transition_model import Corrected, TransitionModel, column_of_given_label
 from bltm.losses import forward_nll
 from bltm.methods.bltm.presets import Recipe
 
 
 def correct(
     job: Job, recipe: Recipe, stage: str, transition: TransitionModel, warm: nn.Module | None
-) -> nn.Module:
-    """Return a classifier of Bayes labels.
+) -> Corrected:
+    """Train a classifier of Bayes labels.
 
     Parameters
     ----------
@@ -37,16 +37,17 @@ def correct(
         The network to start from, or None for a random start.
     """
     classifier = start_classifier(job, stage, warm)
+    columns = column_of_given_label(job, transition)
     job.bench.fit(
         stage,
         {"classifier": classifier},
         forward_step,
-        job.training({"columns": column_of_given_label(job, transition)}),
+        job.training({"columns": columns}),
         recipe.classifier,
         score=corrected_score(transition),
         validation=job.validation(),
     )
-    return classifier
+    return Corrected(classifier, transition, columns)
 
 
 def start_classifier(job: Job, stage: str, warm: nn.Module | None) -> nn.Module:

@@ -16,7 +16,7 @@ from bltm.core.records import FitResult, Posterior
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage
-from bltm.engine.transition_model import TransitionModel, column_of_given_label
+from bltm.engine.transition_model import Corrected
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
@@ -144,18 +144,18 @@ class BLTMClassifier(NoisyLabelClassifier):
                 job, recipe, f"{name}/transition", collected, evidence, start
             )
             if self.revision and recipe.revise_at_once:
-                classifier, transition = revise(job, recipe, f"{name}/revise", transition, start)
+                result = revise(job, recipe, f"{name}/revise", transition, start)
             else:
-                classifier = correct(job, recipe, f"{name}/correct", transition, start)
-            previous = classifier
+                result = correct(job, recipe, f"{name}/correct", transition, start)
+            previous = result.classifier
         if self.revision and not recipe.revise_at_once:
-            classifier, transition = revise(job, recipe, "revise", transition, classifier)
+            result = revise(job, recipe, "revise", transition, result.classifier)
         findings = {
-            **describe(job, classifier, transition),
+            **describe(job, result),
             "collected": len(collected),
             "coverage": collected.coverage.tolist(),
         }
-        return FitResult(classifier, transition, posterior, collected, findings)
+        return FitResult(result.classifier, result.transition, posterior, collected, findings)
 
     def plan(self, n: int) -> list[PlannedStage]:
         """Return the training stages, as if every training example were collected."""
@@ -211,15 +211,15 @@ def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:
     return job.bench.record(stage, Posterior, compute)
 
 
-def describe(job: Job, classifier: nn.Module, transition: TransitionModel) -> dict[str, Any]:
+def describe(job: Job, result: Corrected) -> dict[str, Any]:
     """Return what the fitted pair says of the training labels.
 
     The probability that a given label is wrong follows from
     ``P(y* = i | x, noisy label) ∝ f_i(x) · T*(x)[i, noisy label]``.
     """
     index = job.split.all
-    probs = torch.from_numpy(network_probs(job, classifier, np.arange(len(job.data))))
-    joint = probs.log() + column_of_given_label(job, transition)
+    probs = torch.from_numpy(network_probs(job, result.classifier, np.arange(len(job.data))))
+    joint = probs.log() + result.columns
     right = joint.softmax(dim=1)[index, job.data.labels[index]].double().numpy()
     weights = job.data.weights[index]
     return {

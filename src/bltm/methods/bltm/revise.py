@@ -13,7 +13,12 @@ from torch.nn import functional
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
 from bltm.engine.loop import Modules
-from bltm.engine.transition_model import TransitionModel, transition_features
+from bltm.engine.transition_model import (
+    Corrected,
+    TransitionModel,
+    column_of_given_label,
+    transition_features,
+)
 from bltm.losses import forward_nll
 from bltm.methods.bltm.correct import start_classifier
 from bltm.methods.bltm.presets import Recipe
@@ -22,8 +27,8 @@ from bltm.transition.revision import Revision
 
 def revise(
     job: Job, recipe: Recipe, stage: str, transition: TransitionModel, start: nn.Module | None
-) -> tuple[nn.Module, TransitionModel]:
-    """Return the classifier and the transition model after joint training with ΔT.
+) -> Corrected:
+    """Train the classifier together with ΔT.
 
     Parameters
     ----------
@@ -64,4 +69,5 @@ def revise(
         validation=job.validation(extras),
         rates={"revision": recipe.revision_rate},
     )
-    return classifier, TransitionModel(network, revision).requires_grad_(False).eval()
+    revised = TransitionModel(network, revision).requires_grad_(False).eval()
+    return Corrected(classifier, revised, column_of_given_label(job, revised, extras["features"]))
