@@ -33,6 +33,7 @@ from bltm.engine.devices import make_fabric
 from bltm.engine.loop import EpochRecord, TrainState, train
 from bltm.engine.progress import Reporter
 from bltm.engine.schedule import Schedule, make_optimizer
+from bltm.engine.stage import Stage
 from bltm.engine.supervised import cross_entropy_step
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
@@ -57,23 +58,14 @@ def engine_epochs(
     workbench: Workbench, classifier: nn.Module, task: Task, schedule: Schedule
 ) -> Iterator[EpochRecord]:
     """Return the training loop as the workbench calls it."""
-    modules = {"classifier": classifier}
+    stage = Stage(STAGE, {"classifier": classifier}, cross_entropy_step, task, schedule)
     reporter = Reporter()
 
-    def tick(_: TrainState, __: int) -> None:
-        reporter.step()
+    def tick(state: TrainState, steps: int) -> None:
+        reporter.step(state.epoch + state.position / steps)
         workbench.stop_requested()
 
-    return train(
-        TrainState(modules, make_optimizer(modules, schedule)),
-        cross_entropy_step,
-        task,
-        schedule,
-        workbench.fabric,
-        stage=STAGE,
-        seed=SEED,
-        tick=tick,
-    )
+    return train(TrainState.of(stage), stage, workbench.fabric, seed=SEED, tick=tick)
 
 
 def bare_epochs(

@@ -12,12 +12,13 @@ from bltm.data.examples import ImageExamples, VectorExamples
 from bltm.data.groups import group_rows
 from bltm.data.source import as_source
 from bltm.data.splits import split_noisy
-from bltm.engine.batches import Batch, Task
+from bltm.engine.batches import Task
 from bltm.engine.devices import make_fabric
 from bltm.engine.job import Job
-from bltm.engine.loop import EpochRecord, Modules, TrainState, train
+from bltm.engine.loop import EpochRecord, TrainState, train
 from bltm.engine.schedule import Schedule, make_optimizer
 from bltm.engine.selection import Score
+from bltm.engine.stage import Stage, Step
 from bltm.engine.store import Store
 from bltm.engine.workbench import Workbench
 
@@ -101,9 +102,21 @@ def state_of(modules: dict[str, nn.Module], schedule: Schedule) -> TrainState:
     return TrainState(modules, make_optimizer(modules, schedule))
 
 
+def stage_of(
+    state: TrainState,
+    step: Step,
+    task: Task,
+    schedule: Schedule,
+    name: str = "stage",
+    **options: Any,
+) -> Stage:
+    """The stage that a state belongs to."""
+    return Stage(name, state.modules, step, task, schedule, **options)
+
+
 def run(
     state: TrainState,
-    step: Callable[[Modules, Batch], torch.Tensor],
+    step: Step,
     task: Task,
     schedule: Schedule,
     *,
@@ -113,20 +126,8 @@ def run(
     seed: int = 0,
 ) -> list[EpochRecord]:
     """Train to the end of the schedule on one process."""
-    return list(
-        train(
-            state,
-            step,
-            task,
-            schedule,
-            FABRIC,
-            stage="stage",
-            seed=seed,
-            score=score,
-            validation=validation,
-            tick=tick,
-        )
-    )
+    stage = stage_of(state, step, task, schedule, score=score, validation=validation)
+    return list(train(state, stage, FABRIC, seed=seed, tick=tick))
 
 
 def weights_of(module: nn.Module) -> dict[str, bytes]:

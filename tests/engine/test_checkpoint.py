@@ -11,12 +11,13 @@ from torch import nn
 
 from bltm.engine.batches import Batch, Task
 from bltm.engine.checkpoint import pack, unpack
-from bltm.engine.loop import EpochRecord, Modules, TrainState, train
+from bltm.engine.loop import EpochRecord, TrainState, train
 from bltm.engine.schedule import Schedule
+from bltm.engine.stage import Modules
 from bltm.engine.store import read_artifact, write_artifact
 from bltm.engine.supervised import cross_entropy_step, noisy_label_score
 
-from .helpers import FABRIC, blobs, noisy_data, state_of, weights_of
+from .helpers import FABRIC, blobs, noisy_data, stage_of, state_of, weights_of
 
 
 class Stop(Exception):
@@ -100,18 +101,15 @@ def advance(
         if steps == stop_at:
             raise Stop
 
-    for record in train(
+    stage = stage_of(
         state,
         cross_entropy_step,
         tasks[0],
         schedule,
-        FABRIC,
-        stage="stage",
-        seed=3,
         score=noisy_label_score,
         validation=tasks[1],
-        tick=tick,
-    ):
+    )
+    for record in train(state, stage, FABRIC, seed=3, tick=tick):
         records.append(record)
 
 
@@ -188,7 +186,8 @@ def test_the_memory_of_a_method_is_part_of_the_state() -> None:
             if steps == stop_at:
                 raise Stop
 
-        list(train(state, step, tasks()[0], schedule, FABRIC, stage="s", seed=0, tick=tick))
+        stage = stage_of(state, step, tasks()[0], schedule, "s")
+        list(train(state, stage, FABRIC, seed=0, tick=tick))
 
     whole, first, second = make(), make(), make()
     go(whole, None)

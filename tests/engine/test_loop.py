@@ -9,8 +9,8 @@ from torch.nn import functional
 from bltm.core.errors import TrainingError
 from bltm.core.random import stream
 from bltm.engine.batches import Batch, Task, in_batches, training_batches
-from bltm.engine.loop import Modules
 from bltm.engine.schedule import Schedule, make_optimizer
+from bltm.engine.stage import Modules
 from bltm.engine.supervised import cross_entropy_step
 from bltm.nets.mlp import MLP
 

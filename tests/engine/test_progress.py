@@ -50,9 +50,9 @@ def test_a_bar_names_the_stage_shows_the_figures_and_counts_resumed_steps(
     monkeypatch.setenv("COLUMNS", "200")
     reporter = make_reporter(1)
     assert isinstance(reporter, BarReporter)
-    reporter.begin("round-1/correct", 10, 4)
-    for _ in range(6):
-        reporter.step()
+    reporter.begin("round-1/correct", 2, 1)
+    for position in range(4):
+        reporter.step(1 + position / 4)
     reporter.epoch(RECORD)
     reporter.end()
     text = terminal.getvalue()
@@ -64,7 +64,7 @@ def test_a_bar_names_the_stage_shows_the_figures_and_counts_resumed_steps(
 def test_silence_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     reporter = make_reporter(0)
     reporter.begin("stage", 1, 0)
-    reporter.step()
+    reporter.step(0.5)
     reporter.epoch(RECORD)
     reporter.say("something")
     reporter.end()

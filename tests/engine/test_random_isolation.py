@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from bltm.engine.batches import Batch
-from bltm.engine.loop import Modules
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import Schedule
+from bltm.engine.stage import Modules
 from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy
 
 from .helpers import tiny_job, weights_of
@@ -46,7 +46,7 @@ def test_an_error_inside_a_step_leaves_global_generators_alone() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        job.bench.fit("stage", {"classifier": classifier}, step, job.training(), SCHEDULE)
+        job.train("stage", {"classifier": classifier}, step, SCHEDULE)
     assert global_states() == before
 
 
@@ -89,7 +89,7 @@ def test_dropout_draws_anew_at_every_step() -> None:
     for _ in range(2):
         job = tiny_job(net=with_dropout)
         modules = {"classifier": job.new_classifier("stage")}
-        job.bench.fit("stage", modules, step, job.training(), SCHEDULE)
+        job.train("stage", modules, step, SCHEDULE)
     assert len(draws) == 16
     assert len(set(draws)) == 8
     assert draws[:8] == draws[8:]

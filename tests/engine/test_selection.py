@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from bltm.engine.batches import Batch, Task
-from bltm.engine.loop import EpochRecord, Modules, TrainState
+from bltm.engine.loop import EpochRecord, TrainState
 from bltm.engine.schedule import Schedule
 from bltm.engine.selection import Best, evaluate, improves
+from bltm.engine.stage import Modules
 
 from .helpers import FABRIC, blobs, noisy_data, run, state_of
 

@@ -11,8 +11,8 @@ from bltm.core.errors import InputError, TrainingError
 from bltm.core.records import Posterior
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
-from bltm.engine.loop import Modules
 from bltm.engine.schedule import Schedule
+from bltm.engine.stage import Modules
 from bltm.engine.store import DirectoryStore, Store
 from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy, noisy_label_score
 from bltm.engine.workbench import Interrupted, Outcome
@@ -50,15 +50,7 @@ def fit(job: Job, steps: list[int] | None = None) -> nn.Module:
             steps.append(len(batch.y))
         return cross_entropy_step(modules, batch)
 
-    job.bench.fit(
-        "stage",
-        {"classifier": classifier},
-        step,
-        job.training(),
-        SCHEDULE,
-        score=noisy_label_score,
-        validation=job.validation(),
-    )
+    job.train("stage", {"classifier": classifier}, step, SCHEDULE, score=noisy_label_score)
     return classifier
 
 
@@ -150,9 +142,7 @@ def test_an_error_in_a_step_ends_the_progress_and_is_passed_on() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        job.bench.fit(
-            "stage", {"classifier": job.new_classifier("c")}, step, job.training(), SCHEDULE
-        )
+        job.train("stage", {"classifier": job.new_classifier("c")}, step, SCHEDULE)
     assert ended == [True]
 
 
@@ -172,12 +162,12 @@ def test_divergence_is_not_saved_as_finished() -> None:
 def test_a_stage_with_one_example_is_refused() -> None:
     job = tiny_job()
     with pytest.raises(InputError, match="leaves 1 examples for stage 'stage'"):
-        job.bench.fit(
+        job.train(
             "stage",
             {"classifier": job.new_classifier("c")},
             cross_entropy_step,
-            job.training(index=np.array([3])),
             SCHEDULE,
+            index=np.array([3]),
         )
 
 

@@ -10,12 +10,13 @@ from torch import nn
 
 from bltm.core.records import Collected, Posterior
 from bltm.engine.batches import Batch
+from bltm.engine.correction import corrected_score, forward_step
 from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.losses import transition_nll
-from bltm.methods.bltm.correct import correct, corrected_score, forward_step
+from bltm.methods.bltm.correct import correct
 from bltm.methods.bltm.learn_transition import copy_trunk, learn_transition
 from bltm.methods.bltm.presets import DEFAULT, PAPER, Recipe
 from bltm.methods.bltm.revise import revise

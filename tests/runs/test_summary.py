@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bltm.core.records import Collected, Posterior, Split
+from bltm.core.records import Collected, Posterior, Split, Suspicion
 from bltm.runs.artifacts import Evidence
 from bltm.runs.config import RunConfig
 from bltm.runs.summary import summarise
@@ -28,6 +28,7 @@ def evidence(agreement: float, coverage: tuple[int, ...] = (150, 150)) -> Eviden
         weights=np.ones(N),
         trusted=np.zeros(N, dtype=bool),
         probs=probs,
+        suspicion=Suspicion(1.0 - probs[np.arange(N), labels], "score", "in sample"),
         split=Split(np.arange(0, 300), np.arange(300, 400)),
         posterior=Posterior(probs, True, "three networks"),
         collected=Collected(

@@ -11,5 +11,8 @@ def methods() -> None:
     with reported():
         from bltm.methods.registry import METHODS
 
-        rows = [(m.name, m.family, m.gives, m.paper) for m in METHODS.values()]
-        print_rows([("method", "family", "gives", "paper"), *rows])
+        rows = [
+            (m.name, m.family, ", ".join(m.needs) or "-", m.gives, m.paper)
+            for m in METHODS.values()
+        ]
+        print_rows([("method", "family", "needs", "gives", "paper"), *rows])

@@ -150,14 +150,36 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class FitResult:
-    """What a method hands back: networks by name, what it found, and what it wants to say.
+class Suspicion:
+    """How much speaks against each of the N given labels, shape (N,), between 0 and 1.
 
-    ``classifier`` maps inputs to logits over Bayes labels; ``transition`` is present when the
-    method estimates T*(x), ``posterior`` and ``collected`` are kept for a later audit.
+    Attributes
+    ----------
+    values
+        One number for each example; larger is more suspicious.
+    kind
+        "probability" that the label is wrong, or a "score" that only ranks.
+    source
+        What the values are, in words.
+    """
+
+    values: NDArray[np.float32]
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a method hands back: networks, what it found, and what it wants to say.
+
+    ``classifier`` maps inputs to logits over right labels, and ``probs`` is what it says of the N
+    training examples; ``transition`` is present when the method estimates T or T(x);
+    ``suspicion``, ``posterior`` and ``collected`` are kept for an audit.
     """
 
     classifier: torch.nn.Module
+    probs: NDArray[np.float32]
+    suspicion: Suspicion
     transition: torch.nn.Module | None = None
     posterior: Posterior | None = None
     collected: Collected | None = None

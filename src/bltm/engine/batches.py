@@ -16,14 +16,33 @@ LEAST = 8
 
 
 @dataclass(frozen=True)
+class Moment:
+    """Where training stands: epoch ``epoch`` of ``epochs``, batch ``position`` of ``positions``.
+
+    ``memory`` is what the stage remembers of single examples, one row for each of the N; it is
+    saved with the rest of the state, and steps may write to its rows.
+    """
+
+    epoch: int = 0
+    epochs: int = 1
+    position: int = 0
+    positions: int = 1
+    memory: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Batch:
-    """Some examples on the device: their indices, inputs, noisy labels, weights and extras."""
+    """Some examples on the device: their indices, inputs, noisy labels, weights and extras.
+
+    ``moment`` says when in training the batch comes; in evaluation it says nothing.
+    """
 
     index: torch.Tensor
     x: torch.Tensor
     y: torch.Tensor
     weight: torch.Tensor
     extras: Mapping[str, torch.Tensor]
+    moment: Moment = field(default_factory=Moment)
 
 
 @dataclass(frozen=True)

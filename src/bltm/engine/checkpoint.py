@@ -36,6 +36,7 @@ def pack(state: TrainState) -> Artifact:
             "epoch": state.epoch,
             "position": state.position,
             "weight_sum": state.weight_sum,
+            "seen": state.seen,
             "optimizer": optimizer_values,
             "best": best,
         },
@@ -61,7 +62,7 @@ def unpack(artifact: Artifact, state: TrainState) -> None:
     _restore_optimizer(state.optimizer, groups.get("optimizer", {}), values["optimizer"])
     state.loss_sum = artifact.tensors["loss_sum"]
     state.epoch, state.position = values["epoch"], values["position"]
-    state.weight_sum = values["weight_sum"]
+    state.weight_sum, state.seen = values["weight_sum"], values["seen"]
     if values["best"] is not None:
         state.best = Best(weights=groups["best"], **values["best"])
 

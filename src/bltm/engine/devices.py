@@ -14,6 +14,7 @@ import torch.distributed as dist
 from lightning_fabric import Fabric
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.strategies.ddp import DDPStrategy
+from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 
 from bltm.core.errors import InputError
 
@@ -102,6 +103,13 @@ def make_fabric(
         fabric = Fabric(devices=numbers, **common)
     fabric.launch()
     return fabric
+
+
+def alone(fabric: Fabric) -> Fabric:
+    """Return a Fabric of this process alone, for work that the other processes do not share."""
+    if fabric.world_size == 1:
+        return fabric
+    return Fabric(strategy=SingleDeviceStrategy(fabric.device))
 
 
 def all_sum(fabric: Fabric, values: torch.Tensor) -> torch.Tensor:

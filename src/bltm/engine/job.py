@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from bltm.core.records import IntArray, NoisyData, Split
+from bltm.engine.augment import Augmentation
 from bltm.engine.batches import Task
-from bltm.engine.workbench import Workbench
+from bltm.engine.schedule import Schedule
+from bltm.engine.selection import Score
+from bltm.engine.stage import Stage, Step
+from bltm.engine.workbench import Outcome, Workbench
 from bltm.nets.registry import make_net
 
 
@@ -27,6 +32,8 @@ class Job:
         Runs the stages.
     net, weights
         Architecture, and a file of weights to start from (None for a random start).
+    augment
+        Changes the inputs of training batches, or None.
     """
 
     data: NoisyData
@@ -34,6 +41,7 @@ class Job:
     bench: Workbench
     net: str | Callable[[int], nn.Module]
     weights: str | Path | None = None
+    augment: Augmentation | None = None
 
     def new_classifier(self, name: str) -> nn.Module:
         """Make a classification network whose weights come from the stream of its name."""
@@ -49,3 +57,41 @@ class Job:
     def validation(self, extras: Mapping[str, torch.Tensor] | None = None) -> Task:
         """Return the task of judging on the noisy validation split; it may be empty."""
         return Task.of(self.data, self.split.validation, extras)
+
+    def train(
+        self,
+        name: str,
+        modules: Mapping[str, nn.Module],
+        step: Step,
+        schedule: Schedule,
+        *,
+        score: Score | None = None,
+        extras: Mapping[str, torch.Tensor] | None = None,
+        index: IntArray | None = None,
+        **options: Any,
+    ) -> Outcome:
+        """Run a stage on the training split, selected on the validation split.
+
+        Parameters
+        ----------
+        name, modules, step, schedule, score
+            As for :class:`Stage`.
+        extras
+            Tensors with one row for each of the N examples, for step and score.
+        index
+            The examples to train on, where it is not the whole training split.
+        **options
+            Further fields of :class:`Stage`.
+        """
+        return self.bench.fit(
+            Stage(
+                name,
+                modules,
+                step,
+                self.training(extras, index),
+                schedule,
+                score=score,
+                validation=None if score is None else self.validation(extras),
+                **{"augment": self.augment, **options},
+            )
+        )

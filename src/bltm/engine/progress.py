@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Reporter:
     """Says nothing; the base of those that do."""
 
-    def begin(self, stage: str, steps: int, done: int) -> None:
-        """Tell that a stage of so many steps starts, some of them done before."""
+    def begin(self, stage: str, epochs: int, done: int) -> None:
+        """Tell that a stage of so many epochs starts, some of them done before."""
 
-    def step(self) -> None:
-        """Tell that a step is done."""
+    def step(self, epochs: float) -> None:
+        """Tell how many epochs are done, parts of one included."""
 
     def epoch(self, record: EpochRecord) -> None:
         """Tell what came out of an epoch."""
@@ -63,9 +63,9 @@ class BarReporter(Reporter):
         self.console = Console(stderr=True)
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        self._pending, self._shown = 0, 0.0
+        self._shown = 0.0
 
-    def begin(self, stage: str, steps: int, done: int) -> None:
+    def begin(self, stage: str, epochs: int, done: int) -> None:
         """Start the stage's bar."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -78,27 +78,25 @@ class BarReporter(Reporter):
             console=self.console,
         )
         self._progress.start()
-        self._task = self._progress.add_task(stage, total=steps, completed=done, figures="")
+        self._task = self._progress.add_task(stage, total=epochs, completed=done, figures="")
 
-    def step(self) -> None:
+    def step(self, epochs: float) -> None:
         """Move the bar, at most ten times a second."""
-        self._pending += 1
         now = time.monotonic()
         if now - self._shown > self.REFRESH and self._progress and self._task is not None:
-            self._progress.advance(self._task, self._pending)
-            self._pending, self._shown = 0, now
+            self._progress.update(self._task, completed=epochs)
+            self._shown = now
 
     def epoch(self, record: EpochRecord) -> None:
         """Show the epoch's figures in the bar."""
         if self._progress and self._task is not None:
-            self._progress.update(self._task, advance=self._pending, figures=figures(record))
-            self._pending = 0
+            self._progress.update(self._task, completed=record.epoch, figures=figures(record))
 
     def end(self) -> None:
         """Leave the finished bar standing."""
         if self._progress:
             self._progress.stop()
-        self._progress, self._task, self._pending = None, None, 0
+        self._progress, self._task = None, None
 
     def say(self, message: str) -> None:
         """Print the message above the bar."""

@@ -30,9 +30,18 @@ class Schedule:
         As usual; ``momentum`` is used by SGD only.
     decay
         "constant"; "one-cycle": linear rise to ``lr`` over the first quarter of the steps, then
-        half a cosine down to zero; "steps": divided by ten at each of ``milestones``.
+        half a cosine down to zero; "cosine": half a cosine from ``lr`` down to zero; "steps":
+        divided by ten at each of ``milestones``; "linear": constant up to the one milestone, then
+        in a line down to zero.
     milestones
-        Epochs after which the rate is divided by ten.
+        Epochs at which the rate changes.
+    late_momentum
+        Adam's first momentum from the first milestone on.
+    clip
+        Largest norm of a network's gradient.
+    lengths
+        When given, training is done anew for each of these numbers of epochs, in place of
+        ``epochs``, and noisy validation data chooses.
     min_steps
         Small data sets get smaller batches, and more epochs until this many steps are made; tiny
         ones, with fewer examples than that, a step for each example.
@@ -46,7 +55,7 @@ class Schedule:
     epochs: int
     lr: float
     optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
-    decay: Literal["constant", "one-cycle", "steps"] = "constant"
+    decay: Literal["constant", "one-cycle", "cosine", "steps", "linear"] = "constant"
     milestones: tuple[int, ...] = ()
     momentum: float = 0.9
     weight_decay: float = 0.0
@@ -54,6 +63,9 @@ class Schedule:
     min_steps: int = 0
     select: Literal["last", "accuracy", "loss"] = "last"
     keep_start: bool = False
+    late_momentum: float | None = None
+    clip: float | None = None
+    lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
@@ -83,13 +95,32 @@ class Schedule:
         epochs = math.ceil(least / math.ceil(n_examples / batch))
         return replace(self, batch_size=batch, epochs=max(self.epochs, epochs))
 
+    def candidates(self, n_examples: int) -> list[Schedule]:
+        """Return the schedules to choose from for ``n_examples``, shortest first.
+
+        Small data sets make more epochs of each length; lengths that come to the same are one.
+
+        Examples
+        --------
+        >>> [s.epochs for s in Schedule(12, 0.1, lengths=(3, 6, 12)).candidates(1000)]
+        [3, 6, 12]
+        >>> [s.epochs for s in Schedule(12, 0.1).candidates(1000)]
+        [12]
+        """
+        fitted = {
+            schedule.epochs: schedule
+            for length in self.lengths or (self.epochs,)
+            for schedule in [replace(self, epochs=length, lengths=()).fitted_to(n_examples)]
+        }
+        return [fitted[epochs] for epochs in sorted(fitted)]
+
     def overridden(
         self, epochs: int | None = None, batch_size: int | None = None, lr: float | None = None
     ) -> Schedule:
         """Return the schedule with the user's values; explicit epochs are kept to on small data."""
         changes: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "lr": lr}
         if epochs is not None:
-            changes["min_steps"] = 0
+            changes |= {"min_steps": 0, "lengths": ()}
         return replace(
             self, **{name: value for name, value in changes.items() if value is not None}
         )
@@ -102,6 +133,11 @@ class Schedule:
             epoch = step // steps_per_epoch
             return self.lr * float(0.1 ** sum(epoch >= milestone for milestone in self.milestones))
         total = max(1, self.epochs * steps_per_epoch)
+        if self.decay == "linear":
+            held = self.milestones[0] * steps_per_epoch
+            return self.lr * min(1.0, (total - step) / max(1, total - held))
+        if self.decay == "cosine":
+            return self.lr * 0.5 * (1.0 + math.cos(math.pi * step / total))
         warm = max(1, round(WARM_FRACTION * total))
         if step < warm:
             return self.lr * (step + 1) / warm
@@ -113,11 +149,21 @@ class Schedule:
 
 
 class PlannedStage(NamedTuple):
-    """A training stage to come: its name, its schedule and the number of its examples."""
+    """A training stage to come: its name, its schedule, how many examples, through how many nets.
+
+    ``passes`` is how often an example goes through the training of a network in one epoch.
+    """
 
     stage: str
     schedule: Schedule
     examples: int
+    passes: float = 1.0
+
+    @property
+    def work(self) -> float:
+        """Return how many examples go through the training of a network, all lengths together."""
+        epochs = sum(schedule.epochs for schedule in self.schedule.candidates(self.examples))
+        return self.passes * epochs * self.examples
 
 
 def make_optimizer(

@@ -8,8 +8,8 @@ from torch.nn import functional
 
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
-from bltm.engine.loop import Modules
 from bltm.engine.schedule import Schedule
+from bltm.engine.stage import Modules
 from bltm.losses import cross_entropy
 
 
@@ -27,13 +27,7 @@ def noisy_label_score(modules: Modules, batch: Batch) -> torch.Tensor:
 def fit_cross_entropy(job: Job, stage: str, schedule: Schedule) -> nn.Module:
     """Train a new network on the noisy labels of the training split."""
     classifier = job.new_classifier(stage)
-    job.bench.fit(
-        stage,
-        {"classifier": classifier},
-        cross_entropy_step,
-        job.training(),
-        schedule,
-        score=noisy_label_score,
-        validation=job.validation(),
+    job.train(
+        stage, {"classifier": classifier}, cross_entropy_step, schedule, score=noisy_label_score
     )
     return classifier

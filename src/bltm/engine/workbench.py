@@ -7,8 +7,8 @@ started again takes finished stages from there and goes on inside the unfinished
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,12 +18,11 @@ from torch import nn
 
 from bltm.core.errors import InputError
 from bltm.core.random import stream, torch_stream
-from bltm.engine.batches import Task, training_batches
 from bltm.engine.checkpoint import pack, unpack
-from bltm.engine.loop import Step, TrainState, train
+from bltm.engine.loop import TrainState, train
 from bltm.engine.progress import Reporter
-from bltm.engine.schedule import Schedule, make_optimizer
-from bltm.engine.selection import Score
+from bltm.engine.selection import Best, improves
+from bltm.engine.stage import Stage
 from bltm.engine.store import Artifact, Store, named_weights
 
 Record = TypeVar("Record")
@@ -36,13 +35,16 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training stage did: epochs, the one selected, its figures, and the examples seen."""
+    """What a training stage did: epochs, the one selected, its figures, and the examples seen.
+
+    Examples are counted for each network that they train.
+    """
 
     stage: str
     epochs: int
     selected_epoch: int
     metrics: dict[str, float]
-    examples_seen: int
+    examples_seen: float
 
 
 @dataclass
@@ -67,6 +69,8 @@ class Workbench:
         Asked after each step; when it says yes the state is saved and :class:`Interrupted` raised.
     outcomes
         What the stages so far did.
+    lengths
+        The number of epochs that noisy validation chose, by stage, where there was a choice.
     """
 
     fabric: Fabric
@@ -77,6 +81,7 @@ class Workbench:
     checkpoint_least: float = 1.0
     stop_requested: Callable[[], bool] = lambda: False
     outcomes: list[Outcome] = field(default_factory=list)
+    lengths: dict[str, int] = field(default_factory=dict)
 
     @property
     def device(self) -> torch.device:
@@ -93,49 +98,42 @@ class Workbench:
             module = make().to(self.device)
         return module.to(memory_format=torch.channels_last)  # type: ignore[no-any-return, call-overload]
 
-    def fit(
-        self,
-        stage: str,
-        modules: Mapping[str, nn.Module],
-        step: Step,
-        task: Task,
-        schedule: Schedule,
-        *,
-        score: Score | None = None,
-        validation: Task | None = None,
-        rates: Mapping[str, float] | None = None,
-    ) -> Outcome:
-        """Train modules in place and leave them with the selected weights.
+    def fit(self, stage: Stage) -> Outcome:
+        """Train the stage's modules in place and leave them with the selected weights.
 
-        Parameters
-        ----------
-        stage
-            The stage's name: of its files, its random streams and its lines in the history.
-        modules
-            The networks to train, by the names under which the step knows them.
-        step
-            Gives one loss value per example of a batch.
-        task, schedule
-            What to train on, and how.
-        score, validation
-            For the selection on noisy data that was held out.
-        rates
-            Factors on the learning rate of single modules.
+        Where the schedule has several lengths, all of them start from the same weights, and the
+        one that does best on the noisy validation data is kept; without such data the longest.
         """
-        if len(task) < 2 * self.fabric.world_size:
+        if len(stage.task) < 2 * self.fabric.world_size:
             raise InputError(
                 "X",
-                f"leaves {len(task)} examples for stage '{stage}', too few to train on",
+                f"leaves {len(stage.task)} examples for stage '{stage.name}', too few to train on",
                 "Give more examples that differ from each other, or use fewer processes.",
             )
-        schedule = schedule.fitted_to(len(task))
-        finished = self.store.load(stage)
+        candidates = stage.schedule.candidates(len(stage.task))
+        if stage.validation is None or len(stage.validation) == 0:
+            candidates = candidates[-1:]
+        if len(candidates) == 1:
+            return self._fit_once(replace(stage, schedule=candidates[0]))
+        start = Best.of(stage.modules, 0, {})
+        best: Best | None = None
+        for schedule in candidates:
+            start.restore(stage.modules)
+            name = f"{stage.name}/{schedule.epochs}-epochs"
+            outcome = self._fit_once(replace(stage, name=name, schedule=schedule))
+            if improves(outcome.metrics, best, "accuracy"):
+                best, chosen = Best.of(stage.modules, schedule.epochs, outcome.metrics), outcome
+        assert best is not None
+        best.restore(stage.modules)
+        self.lengths[stage.name] = chosen.epochs
+        return chosen
+
+    def _fit_once(self, stage: Stage) -> Outcome:
+        finished = self.store.load(stage.name)
         if finished is None:
-            finished = self._train(
-                stage, modules, step, task, schedule, score, validation, rates or {}
-            )
+            finished = self._train(stage)
         else:
-            for name, module in modules.items():
+            for name, module in stage.modules.items():
                 module.load_state_dict(finished.part(name))
         outcome = Outcome(**finished.values)
         self.outcomes.append(outcome)
@@ -163,29 +161,19 @@ class Workbench:
         self.store.save(stage, Artifact(tensors, values))
         return result
 
-    def _train(
-        self,
-        stage: str,
-        modules: Mapping[str, nn.Module],
-        step: Step,
-        task: Task,
-        schedule: Schedule,
-        score: Score | None,
-        validation: Task | None,
-        rates: Mapping[str, float],
-    ) -> Artifact:
-        state = TrainState(dict(modules), make_optimizer(modules, schedule, rates))
-        partial = f"{stage}.partial"
+    def _train(self, stage: Stage) -> Artifact:
+        schedule = stage.schedule
+        state = TrainState.of(stage)
+        partial = f"{stage.name}.partial"
         saved = self.store.load(partial)
         if saved is not None:
             unpack(saved, state)
-        self.store.rewind(stage, state.epoch)
-        steps = len(training_batches(task.index, schedule.batch_size, self.fabric.world_size))
-        self.reporter.begin(stage, schedule.epochs * steps, state.epoch * steps + state.position)
+        self.store.rewind(stage.name, state.epoch)
+        self.reporter.begin(stage.name, schedule.epochs, state.epoch)
         clock = _Clock()
 
-        def tick(state: TrainState, _: int) -> None:
-            self.reporter.step()
+        def tick(state: TrainState, steps: int) -> None:
+            self.reporter.step(state.epoch + state.position / steps)
             if self.stop_requested():
                 self.store.save(partial, pack(state))
                 raise Interrupted
@@ -195,18 +183,7 @@ class Workbench:
 
         metrics: dict[str, float] = {}
         try:
-            for record in train(
-                state,
-                step,
-                task,
-                schedule,
-                self.fabric,
-                stage=stage,
-                seed=self.seed,
-                score=score,
-                validation=validation,
-                tick=tick,
-            ):
+            for record in train(state, stage, self.fabric, seed=self.seed, tick=tick):
                 self.store.append(record.to_json())
                 self.reporter.epoch(record)
                 metrics = record.metrics
@@ -219,9 +196,9 @@ class Workbench:
         if state.best is not None:
             state.best.restore(state.modules)
             selected, metrics = state.best.epoch, state.best.metrics
-        outcome = Outcome(stage, schedule.epochs, selected, metrics, schedule.epochs * len(task))
-        finished = Artifact(named_weights(modules), asdict(outcome))
-        self.store.save(stage, finished)
+        outcome = Outcome(stage.name, schedule.epochs, selected, metrics, state.seen)
+        finished = Artifact(named_weights(stage.modules), asdict(outcome))
+        self.store.save(stage.name, finished)
         self.store.discard(partial)
         return finished
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -21,35 +22,83 @@ from bltm.core.records import FitResult, NoisyData, Split
 from bltm.data.labels import encode_labels
 from bltm.data.source import Source, as_source
 from bltm.data.splits import split_noisy
+from bltm.engine.augment import get_augmentation
 from bltm.engine.devices import make_fabric, split_device
 from bltm.engine.job import Job
 from bltm.engine.predict import BATCH, stream_outputs
 from bltm.engine.progress import make_reporter
-from bltm.engine.schedule import PlannedStage
+from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
 from bltm.methods.inputs import Weights, checked_labels, draw_seed, is_flat, noisy_data
 from bltm.methods.transitions import BLOCK, TopTransitions, gather_transitions, row_of
 
+Recipe = TypeVar("Recipe")
 
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all methods. A method adds ``__init__``, ``_fit``, ``plan`` and, perhaps, ``_net``.
+    """Base of all methods. A method adds its own parameters, ``_fit`` and ``plan``.
 
-    After ``fit``: ``classes_``, ``classifier_`` (a torch module that gives logits),
-    ``transition_`` (a module that gives T*(x), or None), ``encoder_``, ``history_`` (one record per
-    epoch and stage), ``findings_`` (what the method found, in plain values), ``posterior_``,
-    ``collected_`` and ``seed_``.
+    Parameters
+    ----------
+    net
+        "auto", the name of a network, or a function from the number of outputs to a module.
+    preset
+        "default", made for modest hardware; "paper" for the published schedule.
+    epochs, batch_size, lr
+        Override the preset's in every stage.
+    augment
+        Random changes of training images: "none", "crop-flip", "crop" or "flip".
+    weights
+        File of weights to start from.
+    validation_fraction
+        Share of the noisy examples that is held out to select epochs and lengths.
+    classes
+        All classes, where some may be absent from the labels.
+    image_size
+        Side to which image files are resized.
+    device, precision
+        Where and how to compute: "auto", "cpu", "cuda", "mps"; "32-true", "bf16-mixed".
+    random_state
+        Seed of all random streams.
+    verbose
+        1 for progress.
+
+    Attributes
+    ----------
+    classes_
+        The class labels.
+    classifier_
+        A torch module that gives logits.
+    transition_
+        A module that gives T or T(x), or None.
+    suspicion_
+        How much speaks against each training label: ``values``, and whether they are a
+        "probability" or a "score".
+    encoder_, history_, findings_, probs_, posterior_, collected_, seed_
+        How inputs are encoded; one record per epoch and stage; what the method found, in plain
+        values; the classifier's probabilities of the training examples; what an audit needs; the
+        seed.
     """
 
-    net: str | Callable[[int], nn.Module]
-    weights: str | Path | None
-    validation_fraction: float
-    classes: Sequence[Any] | None
-    image_size: int | None
-    device: str
-    precision: str
-    random_state: int | np.random.RandomState | None
-    verbose: int
+    # Why the loss of a batch cannot be computed in parts by several processes, where it cannot.
+    couples_batch: ClassVar[str | None] = None
+
+    net: str | Callable[[int], nn.Module] = field(default="auto", kw_only=False)
+    preset: str = "default"
+    epochs: int | None = None
+    batch_size: int | None = None
+    lr: float | None = None
+    augment: str = "none"
+    weights: str | Path | None = None
+    validation_fraction: float = 0.1
+    classes: Sequence[Any] | None = None
+    image_size: int | None = None
+    device: str = "auto"
+    precision: str = "32-true"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _fit(self, job: Job) -> FitResult:
         """Train on noisy examples; every method's own part."""
@@ -62,6 +111,31 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
         """Return the architecture for inputs of a shape."""
         return self.net
+
+    def _chosen(self, presets: Mapping[str, Recipe]) -> Recipe:
+        """Return the preset that was asked for."""
+        if self.preset not in presets:
+            raise InputError(
+                "preset", f"unknown: {self.preset!r}", f"Use one of {', '.join(presets)}."
+            )
+        return presets[self.preset]
+
+    def _schedule(self, presets: Mapping[str, Schedule]) -> Schedule:
+        """Return the preset's schedule with the user's epochs, batch size and learning rate."""
+        return self._overridden(self._chosen(presets))
+
+    def _overridden(self, schedule: Schedule) -> Schedule:
+        return schedule.overridden(self.epochs, self.batch_size, self.lr)
+
+    def check_processes(self, world_size: int) -> None:
+        """Refuse several processes where the method cannot give the result of one."""
+        if world_size > 1 and self.couples_batch is not None:
+            raise InputError(
+                "devices",
+                f"{type(self).__name__} cannot be trained by {world_size} processes: "
+                f"{self.couples_batch}",
+                "Use one process.",
+            )
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Weights = None, trusted: Weights = None
@@ -120,12 +194,14 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.input_shape_ = data.examples.shape
         self.net_ = self._net(self.input_shape_)
         fabric = make_fabric(self.device, self.precision) if fabric is None else fabric
+        self.check_processes(fabric.world_size)
         # Processes that draw a fresh seed each must work with one.
         self.seed_ = int(fabric.broadcast(seed))
         split = split_noisy(data, self.validation_fraction, self.seed_)
         reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
         bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
-        job = Job(data, split, bench, self.net_, self.weights)
+        augment = get_augmentation(self.augment, self.input_shape_)
+        job = Job(data, split, bench, self.net_, self.weights, augment)
         if before is not None:
             before(job)
         result = self._fit(job)
@@ -233,6 +309,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ) -> None:
         self.classifier_ = result.classifier.cpu().eval()
         self.transition_ = None if result.transition is None else result.transition.cpu().eval()
+        self.probs_, self.suspicion_ = result.probs, result.suspicion
         self.posterior_, self.collected_ = result.posterior, result.collected
         self.history_ = bench.store.history
         self.findings_ = {
@@ -240,7 +317,11 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             "examples": len(data),
             "training_examples": len(split.train),
             "validation_examples": len(split.validation),
+            # How often each training example went through the training of a network.
             "passes": sum(o.examples_seen for o in bench.outcomes) / max(1, len(split.train)),
+            "lengths": bench.lengths,
+            "augment": self.augment,
+            "suspicion": result.suspicion.kind,
             "seconds": seconds,
         }
         if result.findings.get("predicted_classes") == 1:

@@ -17,14 +17,15 @@ from bltm.core.files import read_json, write_json
 from bltm.core.random import torch_stream
 from bltm.data.encoders import encoder_from_json
 from bltm.engine.store import Artifact, named_weights, read_artifact, write_artifact
-from bltm.engine.transition_model import TransitionModel
+from bltm.engine.transition_model import ClassTransition, Transition, TransitionModel
 from bltm.methods.base import NoisyLabelClassifier
+from bltm.nets.ensemble import Ensemble
 from bltm.nets.heads import PartsHead
 from bltm.nets.registry import make_net
 from bltm.nets.transition import make_transition_network
 from bltm.transition.revision import Revision
 
-FORMAT = 1
+FORMAT = 2
 MODEL, METADATA = "model.safetensors", "metadata.json"
 
 
@@ -39,14 +40,7 @@ def save(estimator: NoisyLabelClassifier, path: Path) -> None:
 
 def metadata(estimator: NoisyLabelClassifier, model: Path) -> dict[str, Any]:
     """Return all that is needed to use the weights, as plain values."""
-    classes = estimator.classes_
-    transition = None
-    if isinstance(estimator.transition_, TransitionModel):
-        parts = isinstance(estimator.transition_.network.head, PartsHead)
-        transition = {
-            "head": "parts" if parts else "dense",
-            "revised": estimator.transition_.revision is not None,
-        }
+    classes, classifier = estimator.classes_, estimator.classifier_
     return {
         "format": FORMAT,
         "bltm": bltm.__version__,
@@ -57,7 +51,8 @@ def metadata(estimator: NoisyLabelClassifier, model: Path) -> dict[str, Any]:
         "classes_dtype": "object" if classes.dtype == object else classes.dtype.str,
         "net": estimator.net_ if isinstance(estimator.net_, str) else None,
         "input_shape": list(estimator.input_shape_),
-        "transition": transition,
+        "ensemble": len(classifier.networks) if isinstance(classifier, Ensemble) else None,
+        "transition": describe_transition(estimator.transition_),
         "encoder": estimator.encoder_.to_json(),
         "n_features_in": getattr(estimator, "n_features_in_", None),
         "feature_names_in": _names(getattr(estimator, "feature_names_in_", None)),
@@ -65,6 +60,34 @@ def metadata(estimator: NoisyLabelClassifier, model: Path) -> dict[str, Any]:
         "findings": estimator.findings_,
         "model_sha256": hashlib.sha256(model.read_bytes()).hexdigest(),
     }
+
+
+def describe_transition(transition: nn.Module | None) -> dict[str, Any] | None:
+    """Return what it takes to make a transition of the same kind."""
+    if isinstance(transition, ClassTransition):
+        return {"kind": "class", "revised": transition.revision is not None}
+    if isinstance(transition, TransitionModel):
+        parts = isinstance(transition.network.head, PartsHead)
+        return {
+            "kind": "network",
+            "head": "parts" if parts else "dense",
+            "revised": transition.revision is not None,
+        }
+    return None
+
+
+def make_transition(
+    description: dict[str, Any],
+    net: str | Callable[[int], nn.Module],
+    shape: tuple[int, ...],
+    n_classes: int,
+) -> Transition:
+    """Return a transition of the kind described, its numbers still to be loaded."""
+    revision = Revision(n_classes) if description["revised"] else None
+    if description["kind"] == "class":
+        return ClassTransition(torch.eye(n_classes), revision)
+    network = make_transition_network(net, shape, n_classes, head=description["head"])
+    return TransitionModel(network, revision)
 
 
 def plain_parameters(estimator: NoisyLabelClassifier) -> dict[str, Any]:
@@ -164,17 +187,14 @@ def _load_modules(
     estimator: NoisyLabelClassifier, values: dict[str, Any], artifact: Artifact
 ) -> None:
     shape, n_classes = estimator.input_shape_, len(estimator.classes_)
-    classifier = make_net(estimator.net_, shape, n_classes)
+    networks = [make_net(estimator.net_, shape, n_classes) for _ in range(values["ensemble"] or 1)]
+    classifier = networks[0] if values["ensemble"] is None else Ensemble(networks)
     classifier.load_state_dict(artifact.part("classifier"))
     # The layout of training: another one takes other kernels and ends in other last bits.
     estimator.classifier_ = classifier.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     estimator.transition_ = None
     if values["transition"] is not None:
-        network = make_transition_network(
-            estimator.net_, shape, n_classes, head=values["transition"]["head"]
-        )
-        revision = Revision(n_classes) if values["transition"]["revised"] else None
-        transition = TransitionModel(network, revision)
+        transition = make_transition(values["transition"], estimator.net_, shape, n_classes)
         transition.load_state_dict(artifact.part("transition"))
         transition.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         estimator.transition_ = transition.requires_grad_(False).eval()

@@ -27,31 +27,37 @@ class Method:
         What kind of method it is.
     paper
         Where it is from.
+    needs
+        What it needs beside noisy labels: "noise rate" (estimated unless given), "T" (estimated),
+        "two networks", "augmentation".
     gives
-        "T(x)" when it estimates a transition matrix for each example, "-" when it does not.
+        "T" when it estimates one transition matrix, "T(x)" when one for each example, else "-".
     """
 
     name: str
     estimator: Callable[..., NoisyLabelClassifier]
     family: str
     paper: str
+    needs: tuple[str, ...]
     gives: str
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method("cross-entropy", CrossEntropyClassifier, "baseline", "-", "-"),
-        Method(
-            "bltm",
-            partial(BLTMClassifier, revision=False),
-            "instance-dependent T",
-            "Yang et al., ICML 2022",
-            "T(x)",
-        ),
-        Method("bltm-v", BLTMClassifier, "instance-dependent T", "Yang et al., ICML 2022", "T(x)"),
-    )
-}
+CORRECTION = "instance-dependent T"
+
+_ROWS = (
+    Method("cross-entropy", CrossEntropyClassifier, "baseline", "-", (), "-"),
+    Method(
+        "bltm",
+        partial(BLTMClassifier, revision=False),
+        CORRECTION,
+        "Yang et al., ICML 2022",
+        ("T",),
+        "T(x)",
+    ),
+    Method("bltm-v", BLTMClassifier, CORRECTION, "Yang et al., ICML 2022", ("T",), "T(x)"),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in _ROWS}
 
 
 def make_method(name: str, **parameters: Any) -> NoisyLabelClassifier:

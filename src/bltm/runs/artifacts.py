@@ -11,8 +11,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bltm.core.records import Collected, FloatArray, IntArray, NoisyData, Posterior, Split
+from bltm.core.records import (
+    Collected,
+    FloatArray,
+    IntArray,
+    NoisyData,
+    Posterior,
+    Split,
+    Suspicion,
+)
 from bltm.engine.store import Artifact, read_artifact, write_artifact
+from bltm.methods.base import NoisyLabelClassifier
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Evidence:
         Mask of labels known to be right, shape (N,).
     probs
         The classifier's probabilities of the right label, shape (N, C).
+    suspicion
+        How much speaks against each given label.
     split
         Which examples trained and which selected.
     posterior, collected
@@ -46,19 +57,14 @@ class Evidence:
     weights: FloatArray
     trusted: NDArray[np.bool_]
     probs: NDArray[np.float32]
+    suspicion: Suspicion
     split: Split
     posterior: Posterior | None
     collected: Collected | None
 
     @classmethod
     def of(
-        cls,
-        data: NoisyData,
-        split: Split,
-        probs: NDArray[np.float32],
-        posterior: Posterior | None,
-        collected: Collected | None,
-        id_name: str,
+        cls, data: NoisyData, split: Split, fitted: NoisyLabelClassifier, id_name: str
     ) -> Evidence:
         """Gather what a fit leaves behind."""
         return cls(
@@ -68,10 +74,11 @@ class Evidence:
             labels=data.labels,
             weights=data.weights,
             trusted=data.trusted,
-            probs=probs,
+            probs=fitted.probs_,
+            suspicion=fitted.suspicion_,
             split=split,
-            posterior=posterior,
-            collected=collected,
+            posterior=fitted.posterior_,
+            collected=fitted.collected_,
         )
 
     def write(self, path: Path) -> None:
@@ -81,11 +88,16 @@ class Evidence:
             "weights": self.weights,
             "trusted": self.trusted,
             "probs": self.probs,
+            "suspicion": self.suspicion.values,
             "split/train": self.split.train,
             "split/validation": self.split.validation,
             "ids": np.frombuffer(json.dumps(self.ids, default=str).encode(), dtype=np.uint8),
         }
-        values: dict[str, Any] = {"classes": self.classes, "id_name": self.id_name}
+        values: dict[str, Any] = {
+            "classes": self.classes,
+            "id_name": self.id_name,
+            "suspicion": {"kind": self.suspicion.kind, "source": self.suspicion.source},
+        }
         if self.posterior is not None:
             arrays["posterior/probs"] = self.posterior.probs
             values["posterior"] = {
@@ -126,6 +138,7 @@ class Evidence:
             weights=arrays["weights"],
             trusted=arrays["trusted"],
             probs=arrays["probs"],
+            suspicion=Suspicion(arrays["suspicion"], **values["suspicion"]),
             split=Split(arrays["split/train"], arrays["split/validation"]),
             posterior=posterior,
             collected=collected,

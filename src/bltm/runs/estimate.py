@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-import torch
-from torch import nn
-
-from bltm.core.random import torch_stream
+from bltm.engine.devices import alone
 from bltm.engine.job import Job
-from bltm.engine.schedule import PlannedStage, Schedule, make_optimizer
-from bltm.losses import cross_entropy
+from bltm.engine.loop import TrainState, train
+from bltm.engine.schedule import PlannedStage, Schedule
+from bltm.engine.stage import Stage
+from bltm.engine.supervised import cross_entropy_step
 
 BUDGET = 1.0
 PROBE = 16
+MOST = 1000
 # Validation after each epoch and predictions between stages, relative to training.
 OVERHEAD = 1.15
 
@@ -55,13 +55,16 @@ def estimate(job: Job, plan: Sequence[PlannedStage]) -> Estimate:
     plan
         Its stages.
     """
-    steps = [(stage, *_steps(stage.schedule, stage.examples)) for stage in plan]
-    total = sum(count for _, count, _ in steps)
+    schedules = [
+        (schedule, stage.examples)
+        for stage in plan
+        for schedule in stage.schedule.candidates(stage.examples)
+    ]
+    total = sum(s.epochs * math.ceil(examples / s.batch_size) for s, examples in schedules)
     if total == 0 or len(job.split.train) < 2:
         return Estimate(0.0, 0, None)
-    widest = max(batch for _, _, batch in steps)
-    per_example = seconds_per_example(job, widest)
-    work = sum(stage.examples * stage.schedule.fitted_to(stage.examples).epochs for stage in plan)
+    per_example = seconds_per_example(job, max(s.batch_size for s, _ in schedules))
+    work = sum(stage.work for stage in plan)
     seconds = OVERHEAD * work * per_example / job.bench.fabric.world_size
     return Estimate(seconds, total, _memory(job))
 
@@ -71,17 +74,15 @@ def seconds_per_example(job: Job, batch_size: int) -> float:
 
     A small batch goes first; where it shows that a whole one would take too long, it has to do.
     """
-    network = job.new_classifier("estimate").train()
-    optimizer = make_optimizer({"classifier": network}, Schedule(1, 1e-4, "adamw"))
-    size = min(PROBE, batch_size, len(job.split.train))
-    with torch_stream(job.bench.seed, "estimate"):
-        _step(job, network, optimizer, size)  # the first step also sets up kernels
-        best = _step(job, network, optimizer, size) / size
-        whole = min(batch_size, len(job.split.train))
-        spent = 0.0
-        while spent + best * whole < BUDGET:
-            seconds = _step(job, network, optimizer, whole)
-            best, spent = min(best, seconds / whole), spent + max(seconds, 0.05)
+    whole = min(batch_size, len(job.split.train))
+    # The first step also sets up kernels.
+    _, best = islice(_steps_of(job, min(PROBE, whole)), 2)
+    spent = 0.0
+    if best * whole < BUDGET:
+        for seconds in _steps_of(job, whole):
+            best, spent = min(best, seconds), spent + max(seconds * whole, 0.05)
+            if spent + best * whole >= BUDGET:
+                break
     return best
 
 
@@ -101,28 +102,17 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-def _steps(schedule: Schedule, examples: int) -> tuple[int, int]:
-    """Return the number of steps and the batch size."""
-    fitted = schedule.fitted_to(examples)
-    return fitted.epochs * math.ceil(examples / fitted.batch_size), fitted.batch_size
-
-
-def _step(job: Job, network: nn.Module, optimizer: torch.optim.Optimizer, size: int) -> float:
-    started = time.perf_counter()
-    index = torch.from_numpy(job.split.train[:size].copy())
-    device = job.bench.device
-    (x,) = job.data.examples.batches([index], device)
-    labels = torch.from_numpy(job.data.labels)[index].to(device)
-    parameters = list(network.parameters())
-    with job.bench.fabric.autocast():
-        loss = cross_entropy(network(x), labels).mean()
-    for parameter, gradient in zip(
-        parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True
-    ):
-        parameter.grad = gradient
-    optimizer.step()
-    loss.item()  # waits for the device
-    return time.perf_counter() - started
+def _steps_of(job: Job, size: int) -> Iterator[float]:
+    """Train a throwaway network on one batch again and again; yield seconds per example."""
+    stage = Stage(
+        "estimate",
+        {"classifier": job.new_classifier("estimate")},
+        cross_entropy_step,
+        job.training(index=job.split.train[:size]),
+        Schedule(MOST, 1e-4, "adamw", batch_size=size),
+    )
+    for record in train(TrainState.of(stage), stage, alone(job.bench.fabric), seed=job.bench.seed):
+        yield record.seconds / size
 
 
 def _memory(job: Job) -> int | None:

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bltm.engine.devices import make_fabric
 from bltm.engine.job import Job
-from bltm.engine.posteriors import network_probs
 from bltm.engine.workbench import Workbench
 from bltm.methods.persistence import save
 from bltm.runs.artifacts import Evidence
@@ -67,6 +64,7 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
     if first:
         directory.check(**permission)
     estimator = config.make_estimator()
+    estimator.check_processes(config.devices * config.num_nodes)
     estimator.set_params(verbose=0 if options.quiet or not first else 1)
     source = config.open_source()
     place = str(Path(config.data).resolve()) if Path(config.data).exists() else config.data
@@ -107,16 +105,7 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
 
         estimator.fit_source(source, workbench, fabric=fabric, before=before)
         (job,) = jobs
-        probs = network_probs(job, estimator.classifier_, np.arange(len(job.data)))
-        estimator.classifier_.cpu()
-        evidence = Evidence.of(
-            job.data,
-            job.split,
-            probs,
-            estimator.posterior_,
-            estimator.collected_,
-            source.id_name,
-        )
+        evidence = Evidence.of(job.data, job.split, estimator, source.id_name)
         if first:
             evidence.write(out / POSTERIORS)
             save(estimator, out)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from bltm.core.errors import InputError
 from bltm.core.records import FitResult, Posterior
+from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage
-from bltm.engine.transition_model import Corrected
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
@@ -26,13 +24,12 @@ from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BLTMClassifier(NoisyLabelClassifier):
     """Learn Bayes labels and the transition matrix T*(x) from noisy labels (Algorithm 1).
 
     Parameters
     ----------
-    net
-        "auto", the name of a network, or a function from the number of outputs to a module.
     revision
         True for BLTM-V, which revises T*(x) by a shared offset; False for BLTM.
     preset
@@ -51,22 +48,8 @@ class BLTMClassifier(NoisyLabelClassifier):
         A scikit-learn classifier that estimates the noisy posteriors instead of a network.
     rounds, folds
         Override the preset's number of rounds and of cross-fitting folds.
-    epochs, batch_size, lr
-        Override the preset's in every stage.
-    weights
-        File of weights to start from.
-    validation_fraction
-        Share of the noisy examples that is held out to select epochs.
-    classes
-        All classes, where some may be absent from the labels.
-    image_size
-        Side to which image files are resized.
-    device, precision
-        Where and how to compute: "auto", "cpu", "cuda", "mps"; "32-true", "bf16-mixed".
-    random_state
-        Seed of all random streams.
-    verbose
-        1 for progress.
+    net, preset, epochs, batch_size, lr, augment, weights, validation_fraction, classes, image_size
+        As for every method; see :class:`NoisyLabelClassifier`, also for the rest.
 
     References
     ----------
@@ -84,48 +67,12 @@ class BLTMClassifier(NoisyLabelClassifier):
     (2, 3, 3)
     """
 
-    def __init__(
-        self,
-        net: str | Callable[[int], nn.Module] = "auto",
-        *,
-        revision: bool = True,
-        preset: str = "default",
-        rho_max: float | None = None,
-        collector: str | Collector | None = None,
-        posterior: Any = None,
-        rounds: int | None = None,
-        folds: int | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        lr: float | None = None,
-        weights: str | Path | None = None,
-        validation_fraction: float = 0.1,
-        classes: Sequence[Any] | None = None,
-        image_size: int | None = None,
-        device: str = "auto",
-        precision: str = "32-true",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.net = net
-        self.revision = revision
-        self.preset = preset
-        self.rho_max = rho_max
-        self.collector = collector
-        self.posterior = posterior
-        self.rounds = rounds
-        self.folds = folds
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weights = weights
-        self.validation_fraction = validation_fraction
-        self.classes = classes
-        self.image_size = image_size
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.verbose = verbose
+    revision: bool = True
+    rho_max: float | None = None
+    collector: str | Collector | None = None
+    posterior: Any = None
+    rounds: int | None = None
+    folds: int | None = None
 
     def _fit(self, job: Job) -> FitResult:
         recipe, collector, threshold = self._recipe()
@@ -150,12 +97,13 @@ class BLTMClassifier(NoisyLabelClassifier):
             previous = result.classifier
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
-        findings = {
-            **describe(job, result),
-            "collected": len(collected),
-            "coverage": collected.coverage.tolist(),
-        }
-        return FitResult(result.classifier, result.transition, posterior, collected, findings)
+        return conclude_corrected(
+            job,
+            result,
+            posterior=posterior,
+            collected=collected,
+            findings={"collected": len(collected), "coverage": collected.coverage.tolist()},
+        )
 
     def plan(self, n: int) -> list[PlannedStage]:
         """Return the training stages, as if every training example were collected."""
@@ -178,11 +126,7 @@ class BLTMClassifier(NoisyLabelClassifier):
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""
-        if self.preset not in PRESETS:
-            raise InputError(
-                "preset", f"unknown: {self.preset!r}", f"Use one of {', '.join(PRESETS)}."
-            )
-        recipe = PRESETS[self.preset].with_overrides(self.epochs, self.batch_size, self.lr)
+        recipe = self._chosen(PRESETS).with_overrides(self.epochs, self.batch_size, self.lr)
         for name, least in (("rounds", 1), ("folds", 2)):
             value = getattr(self, name)
             if value is not None:
@@ -209,20 +153,3 @@ def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:
         return Posterior(probs, False, "classifier")
 
     return job.bench.record(stage, Posterior, compute)
-
-
-def describe(job: Job, result: Corrected) -> dict[str, Any]:
-    """Return what the fitted pair says of the training labels.
-
-    The probability that a given label is wrong follows from
-    ``P(y* = i | x, noisy label) ∝ f_i(x) · T*(x)[i, noisy label]``.
-    """
-    index = job.split.all
-    probs = torch.from_numpy(network_probs(job, result.classifier, np.arange(len(job.data))))
-    joint = probs.log() + result.columns
-    right = joint.softmax(dim=1)[index, job.data.labels[index]].double().numpy()
-    weights = job.data.weights[index]
-    return {
-        "noise_rate": float(1.0 - np.average(right, weights=weights)),
-        "predicted_classes": len(np.unique(probs[index].argmax(dim=1).numpy())),
-    }

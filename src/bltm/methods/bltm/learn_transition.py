@@ -12,7 +12,7 @@ from torch import nn
 from bltm.core.records import Collected, FloatArray, Posterior
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
-from bltm.engine.loop import Modules
+from bltm.engine.stage import Modules
 from bltm.engine.transition_model import TransitionModel
 from bltm.losses import transition_nll
 from bltm.methods.bltm.presets import Recipe
@@ -64,8 +64,9 @@ def learn_transition(
 
     # With next to nothing collected the counted matrix is all there is to say.
     if len(index) >= 2 * job.bench.fabric.world_size:
-        task = job.training({"bayes": torch.from_numpy(bayes)}, index)
-        job.bench.fit(stage, {"transition": network}, step, task, recipe.transition)
+        extras = {"bayes": torch.from_numpy(bayes)}
+        modules = {"transition": network}
+        job.train(stage, modules, step, recipe.transition, extras=extras, index=index)
     return TransitionModel(network).requires_grad_(False).eval()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from bltm.engine.protocol import CYCLE
 from bltm.engine.schedule import Schedule
 
 
@@ -86,12 +87,12 @@ AUTHORS = replace(
     revision=replace(PAPER.revision, epochs=20),
 )
 
-_CYCLE = Schedule(12, 2e-3, "adamw", "one-cycle", weight_decay=1e-2, min_steps=200)
+_CYCLE = replace(CYCLE, lengths=(), select="last")
 
 DEFAULT = Recipe(
     warm_up=_CYCLE,
     transition=_CYCLE,
-    classifier=_CYCLE,
+    classifier=replace(CYCLE, select="last"),
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
     rounds=2,

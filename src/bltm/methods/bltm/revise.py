@@ -11,8 +11,9 @@ from torch import nn
 from torch.nn import functional
 
 from bltm.engine.batches import Batch
+from bltm.engine.correction import start_classifier
 from bltm.engine.job import Job
-from bltm.engine.loop import Modules
+from bltm.engine.stage import Modules
 from bltm.engine.transition_model import (
     Corrected,
     TransitionModel,
@@ -20,7 +21,6 @@ from bltm.engine.transition_model import (
     transition_features,
 )
 from bltm.losses import forward_nll
-from bltm.methods.bltm.correct import start_classifier
 from bltm.methods.bltm.presets import Recipe
 from bltm.transition.revision import Revision
 
@@ -59,14 +59,13 @@ def revise(
         "features": transition_features(job, network),
         "trusted": torch.from_numpy(job.data.trusted),
     }
-    job.bench.fit(
+    job.train(
         stage,
         {"classifier": classifier, "revision": revision},
         step,
-        job.training(extras),
         recipe.revision,
         score=score,
-        validation=job.validation(extras),
+        extras=extras,
         rates={"revision": recipe.revision_rate},
     )
     revised = TransitionModel(network, revision).requires_grad_(False).eval()
