@@ -48,6 +48,18 @@ def fit(
     collector: Annotated[
         str | None, typer.Option(help="Rule: in-sample, cross-fitted or covering.")
     ] = None,
+    noise_rate: Annotated[
+        float | None,
+        typer.Option(help="Share of wrong labels, for methods that need it; else estimated."),
+    ] = None,
+    augment: Annotated[
+        str | None,
+        typer.Option(help="Random changes of training images: none, crop-flip, crop or flip."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the method."),
+    ] = None,
     image_size: Annotated[
         int | None, typer.Option(min=1, help="Side in pixels that images are resized to.")
     ] = None,
@@ -79,7 +91,7 @@ def fit(
     """Learn from noisy labels and write a run directory."""
     with reported(resumable=True):
         from bltm.engine.workbench import Interrupted
-        from bltm.runs.config import RunConfig
+        from bltm.runs.config import RunConfig, parse_parameters
         from bltm.runs.fit import FitOptions, fit_run
         from bltm.runs.processes import is_first_process
 
@@ -101,6 +113,9 @@ def fit(
             image_size=image_size,
             rho_max=rho_max,
             collector=collector,
+            noise_rate=noise_rate,
+            augment=augment,
+            parameters=parse_parameters(set_ or []),
             device=device,
             precision=precision,
             devices=devices,

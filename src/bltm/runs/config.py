@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,18 @@ if TYPE_CHECKING:
     from bltm.methods.base import NoisyLabelClassifier
 
 # Fields that are arguments of every estimator, where the user gave them.
-_COMMON = ("net", "preset", "epochs", "batch_size", "lr", "weights", "image_size", "device")
-_OWN = ("rho_max", "collector")
+_COMMON = (
+    "net",
+    "preset",
+    "epochs",
+    "batch_size",
+    "lr",
+    "augment",
+    "weights",
+    "image_size",
+    "device",
+)
+_OWN = ("rho_max", "collector", "noise_rate")
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,10 @@ class RunConfig:
         How the data is read; see ``open_source``.
     method, seed
         Name in the table of methods, and the seed of all random streams.
-    preset, epochs, batch_size, lr, net, weights, image_size, rho_max, collector
-        Arguments of the estimator.
+    preset, epochs, batch_size, lr, net, weights, image_size, augment
+        Arguments of every estimator.
+    rho_max, collector, noise_rate
+        Arguments of some.
     parameters
         Further arguments of the estimator, by name.
     device, precision, devices, num_nodes
@@ -65,6 +78,8 @@ class RunConfig:
     image_size: int | None = None
     rho_max: float | None = None
     collector: str | None = None
+    noise_rate: float | None = None
+    augment: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     device: str = "auto"
     precision: str = "32-true"
@@ -146,8 +161,11 @@ class RunConfig:
         known = estimator.get_params(deep=False)
         for name in given:
             if name not in known:
+                own = sorted(set(known) - set(make_method("cross-entropy").get_params(deep=False)))
                 raise InputError(
-                    name, f"is not an option of the method '{self.method}'", "Leave it out."
+                    name,
+                    f"is not an option of the method '{self.method}'",
+                    f"Its own options are {', '.join(own)}." if own else "Leave it out.",
                 )
         if self.weights is not None and not Path(self.weights).is_file():
             raise InputError("weights", f"there is no file '{self.weights}'")
@@ -155,6 +173,26 @@ class RunConfig:
         estimator.set_params(**given)
         estimator.plan(2)  # raises for presets, collectors and numbers that cannot be
         return estimator
+
+
+def parse_parameters(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters given as NAME=VALUE; values are JSON, or else text.
+
+    Examples
+    --------
+    >>> parse_parameters(["q=0.5", "truncated=true", "prior=labels"])
+    {'q': 0.5, 'truncated': True, 'prior': 'labels'}
+    """
+    parameters = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise InputError("set", f"needs NAME=VALUE, got {pair!r}", "Write --set q=0.5.")
+        try:
+            parameters[name] = json.loads(value)
+        except json.JSONDecodeError:
+            parameters[name] = value
+    return parameters
 
 
 def _check_names(config: RunConfig) -> None:
