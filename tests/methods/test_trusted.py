@@ -77,17 +77,22 @@ def test_trusted_examples_are_not_counted_in_the_class_matrix() -> None:
 
 
 def test_trusting_right_labels_helps_and_every_trusted_label_is_learned() -> None:
-    data = sample(300, seed=3)
-    third = np.flatnonzero(data.y_bayes == 2)
-    noisy = data.y_noisy.copy()
-    noisy[third] = np.where(np.arange(len(third)) % 5 < 3, 0, 2)  # most of its labels are wrong
-    trusted = np.arange(300) % 3 == 0
-    checked = np.where(trusted, data.y_bayes, noisy)
-    plain = quick_bltm(epochs=15).fit(data.x, noisy)
-    helped = quick_bltm(epochs=15).fit(data.x, checked, trusted=trusted)
-    right = [(m.predict(data.x) == data.y_bayes)[~trusted].mean() for m in (plain, helped)]
-    assert right[1] > right[0] + 0.05
-    assert (helped.predict(data.x) == data.y_bayes)[trusted].mean() > 0.9
+    """Over data sets and models: a single one gains anything between a quarter and a half."""
+    gains, learned = [], []
+    for seed in range(4):
+        data = sample(200, seed)
+        third = np.flatnonzero(data.y_bayes == 2)
+        noisy = data.y_noisy.copy()
+        noisy[third] = np.where(np.arange(len(third)) % 5 < 3, 0, 2)  # most of its labels are wrong
+        trusted = np.arange(200) % 3 == 0
+        checked = np.where(trusted, data.y_bayes, noisy)
+        plain = quick_bltm(epochs=10, random_state=seed).fit(data.x, noisy)
+        helped = quick_bltm(epochs=10, random_state=seed).fit(data.x, checked, trusted=trusted)
+        before, after = ((model.predict(data.x) == data.y_bayes) for model in (plain, helped))
+        gains.append(after[~trusted].mean() - before[~trusted].mean())
+        learned.append(after[trusted].mean())
+    assert np.mean(gains) > 0.1
+    assert min(learned) > 0.9
 
 
 def test_all_labels_may_be_trusted() -> None:
