@@ -13,7 +13,6 @@ part from outside. BLTM and BLTM-V of one seed share their stages up to the revi
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 import warnings
@@ -24,14 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from bltm.core.random import stream
-from bltm.data.registry import load_dataset
 from bltm.data.source import Source
 from bltm.engine.store import DirectoryStore
 from bltm.engine.workbench import Workbench
 from bltm.methods.registry import make_method
-from bltm.noise import NoisyLabels, make_noise
-from harness import recipe
+from bltm.noise import NoisyLabels
+from harness import append_row, instance_noise, mean_and_spread, read_rows
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.jsonl"
 TITLES = {
@@ -62,20 +59,12 @@ def run(rate: float, seed: int, images: int) -> None:
     missing = [name for name in TITLES if (name, rate, seed, images) not in done]
     if not missing:
         return
-    bundle = load_dataset("fashion-mnist")
-    assert bundle.test is not None
-    chosen = stream(seed, "images").permutation(len(bundle.train))[:images]
-    train = bundle.train.take(np.sort(chosen))
-    assert train.labels is not None
-    noise = make_noise(train.inputs, train.labels, "instance", rate, seed)
+    train, test, noise = instance_noise(rate, seed, images)
     with tempfile.TemporaryDirectory() as stages:
         for name in missing:
             row = {"method": name, "rate": rate, "seed": seed, "images": images}
-            row |= fit_and_score(name, train, bundle.test, noise, seed, Path(stages))
-            row |= {"realised_rate": noise.meta["realised_rate"], "recipe": recipe()}
-            RESULTS.parent.mkdir(exist_ok=True)
-            with RESULTS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            row |= fit_and_score(name, train, test, noise, seed, Path(stages))
+            append_row(RESULTS, {**row, "realised_rate": noise.meta["realised_rate"]})
             print(f"{name} at {rate:.0%}, seed {seed}: {100 * row['accuracy']:.2f} %", flush=True)
 
 
@@ -95,6 +84,7 @@ def fit_and_score(
     figures = {
         "seconds": time.perf_counter() - started,
         "passes": estimator.findings_["passes"],
+        "lengths": estimator.findings_["lengths"],
         "accuracy": float((estimator.predict(test) == test.labels).mean()),
     }
     if estimator.transition_ is not None:
@@ -109,9 +99,7 @@ def fit_and_score(
 
 def read() -> list[dict[str, Any]]:
     """Return the rows that are there."""
-    if not RESULTS.exists():
-        return []
-    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    return read_rows(RESULTS)
 
 
 def table(rows: list[dict[str, Any]], images: int) -> str:
@@ -136,10 +124,9 @@ def table(rows: list[dict[str, Any]], images: int) -> str:
     for name, title in TITLES.items():
         cells = []
         for rate in rates:
-            values = [100 * r["accuracy"] for r in rows if (r["method"], r["rate"]) == (name, rate)]
-            means[name, rate] = float(np.mean(values)) if values else float("nan")
-            spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
-            cells.append(f"{means[name, rate]:.1f} ± {spread:.1f}")
+            values = [r["accuracy"] for r in rows if (r["method"], r["rate"]) == (name, rate)]
+            means[name, rate] = float(np.mean(values))
+            cells.append(mean_and_spread(values))
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     shares = [
         (means["bltm-v", rate] - means["noisy", rate])

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bltm.data.source import Source
+    from bltm.noise import NoisyLabels
 
 PACKAGES = ("torch", "lightning-fabric", "numpy", "scikit-learn", "pillow")
 NOISE_RATE = 0.3
@@ -98,6 +99,32 @@ def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of results, one JSON object a line; none where there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def append_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a row and its recipe to a file of results."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**row, "recipe": recipe()}) + "\n")
+
+
+def mean_and_spread(values: Sequence[float]) -> str:
+    """Return mean and standard deviation of shares over seeds, in per cent.
+
+    Examples
+    --------
+    >>> mean_and_spread([0.81, 0.83])
+    '82.0 ± 1.4'
+    """
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{100 * statistics.fmean(values):.1f} ± {100 * spread:.1f}"
+
+
 @dataclass(frozen=True)
 class Time:
     """Wall-clock and CPU seconds of a piece of work."""
@@ -167,6 +194,22 @@ def noisy_fashion(n: int) -> Source:
 
     source = load_dataset("fashion-mnist").train.take(range(n))
     return replace(source, labels=symmetric_noise(None, source.labels, NOISE_RATE, seed=0).y_noisy)
+
+
+def instance_noise(rate: float, seed: int, images: int) -> tuple[Source, Source, NoisyLabels]:
+    """Return training images of Fashion-MNIST, all test images, and noisy labels of the former."""
+    import numpy as np
+
+    from bltm.core.random import stream
+    from bltm.data.registry import load_dataset
+    from bltm.noise import make_noise
+
+    bundle = load_dataset("fashion-mnist")
+    assert bundle.test is not None
+    chosen = stream(seed, "images").permutation(len(bundle.train))[:images]
+    train = bundle.train.take(np.sort(chosen))
+    assert train.labels is not None
+    return train, bundle.test, make_noise(train.inputs, train.labels, "instance", rate, seed)
 
 
 def start_torch() -> None:
