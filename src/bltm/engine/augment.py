@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch.nn import functional
 
 from bltm.core.errors import InputError
 
@@ -19,7 +18,7 @@ def crop_flip(x: torch.Tensor, crop: bool = True, flip: bool = True) -> torch.Te
     """Return each image moved by a few pixels and, every other one, mirrored.
 
     Draws from torch's generator, which the training loop sets for each step. What comes in from
-    outside the image is zero: the mean, for normalised images.
+    outside the image repeats its edge, so that no bars appear that no image has.
 
     Parameters
     ----------
@@ -33,21 +32,29 @@ def crop_flip(x: torch.Tensor, crop: bool = True, flip: bool = True) -> torch.Te
     >>> crop_flip(torch.ones(2, 3, 32, 32)).shape
     torch.Size([2, 3, 32, 32])
     """
-    n, _, height, width = x.shape
+    n, channels, height, width = x.shape
     rows = torch.arange(height, device=x.device).expand(n, -1)
     columns = torch.arange(width, device=x.device).expand(n, -1)
     if flip:
         mirrored = torch.rand(n, 1, device=x.device) < 0.5
         columns = torch.where(mirrored, columns.flip(1), columns)
     if crop:
-        pad_y, pad_x = max(1, round(PADDING * height)), max(1, round(PADDING * width))
-        x = functional.pad(x, (pad_x, pad_x, pad_y, pad_y))
-        rows = rows + torch.randint(2 * pad_y + 1, (n, 1), device=x.device)
-        columns = columns + torch.randint(2 * pad_x + 1, (n, 1), device=x.device)
-    which = torch.arange(n, device=x.device)[:, None, None]
-    # Channels last: the gather copies whole pixels, and the result has the layout of training.
-    pixels = x.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]]
-    return pixels.permute(0, 3, 1, 2)
+        rows, columns = _moved(rows), _moved(columns)
+    first = torch.arange(0, n * height * width, height * width, device=x.device)
+    source = first[:, None, None] + rows[:, :, None] * width + columns[:, None, :]
+    # Channels last: a selection of whole pixels, and the result has the layout of training. One
+    # channel needs no second axis, and without it the selection takes a third of the time.
+    pixels = x.permute(0, 2, 3, 1).reshape(-1, channels).squeeze(1)
+    chosen = pixels.index_select(0, source.flatten())
+    return chosen.reshape(n, height, width, channels).permute(0, 3, 1, 2)
+
+
+def _moved(places: torch.Tensor) -> torch.Tensor:
+    """Return the places of each image, shape (B, side), moved by a few and kept inside."""
+    n, side = places.shape
+    reach = max(1, round(PADDING * side))
+    shift = torch.randint(-reach, reach + 1, (n, 1), device=places.device)
+    return (places + shift).clamp(0, side - 1)
 
 
 AUGMENTATIONS: dict[str, Augmentation | None] = {
