@@ -45,16 +45,39 @@ def flatten(image: Image.Image, channels: int) -> Pixels:
     return plain.reshape(image.height, image.width, channels)
 
 
-def decode(path: Path, size: tuple[int, int], channels: int) -> Pixels:
-    """Return the pixels of a file at ``size`` (height, width), upright."""
+def decode(
+    path: Path, size: tuple[int, int], channels: int, short_side: int | None = None
+) -> Pixels:
+    """Return the pixels of a file at ``size`` (height, width), upright.
+
+    With ``short_side`` the image is scaled until its short side has that many pixels, and the
+    centre is cut out; otherwise all of it is brought to ``size``, whatever its proportions.
+    """
     height, width = size
     with Image.open(path) as opened:
         # JPEG can be decoded at a fraction of its size; twice the target keeps the quality.
-        opened.draft("RGB", (2 * max(size), 2 * max(size)))
+        target = 2 * (short_side or max(size))
+        opened.draft("RGB", (target, target))
         image = Image.fromarray(_squeezed(flatten(ImageOps.exif_transpose(opened), channels)))
-    if image.size != (width, height):
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    if short_side is not None or image.size != (width, height):
+        box = None if short_side is None else centre(image.height, image.width, size, short_side)
+        image = image.resize((width, height), Image.Resampling.BILINEAR, box=box)
     return np.asarray(image, dtype=np.uint8).reshape(height, width, channels)
+
+
+def centre(
+    height: int, width: int, size: tuple[int, int], short_side: int
+) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom of what becomes ``size`` if the short side is scaled.
+
+    Examples
+    --------
+    >>> centre(512, 1024, (224, 224), 256)
+    (288.0, 32.0, 736.0, 480.0)
+    """
+    scale = min(height, width) / short_side
+    top, left = (height - size[0] * scale) / 2, (width - size[1] * scale) / 2
+    return left, top, width - left, height - top
 
 
 def measure(path: Path) -> tuple[int, int, bool]:
@@ -66,7 +89,9 @@ def measure(path: Path) -> tuple[int, int, bool]:
         return height, width, image.mode in GREY_MODES
 
 
-def decode_all(files: ImageFiles, size: tuple[int, int], channels: int) -> Pixels:
+def decode_all(
+    files: ImageFiles, size: tuple[int, int], channels: int, short_side: int | None = None
+) -> Pixels:
     """Return the pixels of all files, shape (N, H, W, channels).
 
     All files that cannot be decoded are reported in one error.
@@ -74,7 +99,7 @@ def decode_all(files: ImageFiles, size: tuple[int, int], channels: int) -> Pixel
     pixels = np.empty((len(files), *size, channels), dtype=np.uint8)
 
     def fill(row: int) -> None:
-        pixels[row] = decode(files.path(row), size, channels)
+        pixels[row] = decode(files.path(row), size, channels, short_side)
 
     raise_unreadable(files, attempt(fill, len(files)))
     return pixels
@@ -112,17 +137,24 @@ def raise_unreadable(files: ImageFiles, problems: dict[int, str]) -> None:
 class FileItems(Dataset[torch.Tensor]):
     """Image files as raw tensors of shape (H, W, channels), decoded one by one."""
 
-    def __init__(self, files: ImageFiles, size: tuple[int, int], channels: int) -> None:
-        self._files, self._size, self._channels = files, size, channels
+    def __init__(
+        self,
+        files: ImageFiles,
+        size: tuple[int, int],
+        channels: int,
+        short_side: int | None = None,
+    ) -> None:
+        self._files, self._size = files, size
+        self._channels, self._short_side = channels, short_side
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, row: int) -> torch.Tensor:
         try:
-            return torch.from_numpy(
-                decode(self._files.path(row), self._size, self._channels).copy()
-            )
+            path = self._files.path(row)
+            pixels = decode(path, self._size, self._channels, self._short_side)
+            return torch.from_numpy(pixels.copy())
         except UNREADABLE as error:
             raise InputError(
                 str(self._files.names[row]),

@@ -26,6 +26,25 @@ SAMPLED_IMAGES = 2_000
 
 
 @dataclass(frozen=True)
+class _Form:
+    """What images are brought to; see ``ImageEncoder``."""
+
+    size: tuple[int, int]
+    channels: int
+    short_side: int | None = None
+
+    def of(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Return images in memory at this size."""
+        if self.short_side is not None:
+            from bltm.data.decode import centre
+
+            box = centre(pixels.shape[1], pixels.shape[2], self.size, self.short_side)
+            left, top, right, bottom = (round(edge) for edge in box)
+            pixels = pixels[:, top:bottom, left:right]
+        return resized(pixels, self.size)
+
+
+@dataclass(frozen=True)
 class ImageEncoder:
     """Brings images to one size and number of channels, and normalises each channel.
 
@@ -39,6 +58,9 @@ class ImageEncoder:
         The brightest value in those units: 255, or 1 for pixels that were fractions.
     resize
         Whether images of other sizes are accepted and resized.
+    short_side
+        To what the short side is scaled before the centre is cut out; None where images are
+        brought to the size as a whole, whatever their proportions.
     """
 
     size: tuple[int, int]
@@ -47,6 +69,7 @@ class ImageEncoder:
     white: float
     resize: bool
     notes: tuple[str, ...] = ()
+    short_side: int | None = None
 
     @property
     def channels(self) -> int:
@@ -62,15 +85,16 @@ class ImageEncoder:
         self, source: Source, *, budget: int = MEMORY_BUDGET, workers: int | None = None
     ) -> ImageExamples | LazyExamples:
         """Return the images of a source; they are read when needed if they exceed ``budget``."""
-        pixels = _held(source, self.size, self.channels, budget)
+        form = _Form(self.size, self.channels, self.short_side)
+        pixels = _held(source, form, budget)
         if pixels is None:
-            items = _items(source, self.size, self.channels)
+            items = _items(source, form)
             unit = self.white / 255.0 if source.kind == "files" else 1.0
             self._check(items[0].shape)
             return LazyExamples(items, self.shape, _Ready(*self._affine(unit)), workers)
         unit = self.white / 255.0 if source.kind == "files" else 1.0
         if self.resize and pixels.shape[1:3] != self.size:
-            pixels = resized(pixels, self.size)
+            pixels = form.of(pixels)
         self._check(pixels.shape[1:])
         values, stored = compact(pixels)
         return ImageExamples(values, *self._affine(unit * stored))
@@ -84,6 +108,7 @@ class ImageEncoder:
             "std": list(self.std),
             "white": self.white,
             "resize": self.resize,
+            "short_side": self.short_side,
             "notes": list(self.notes),
         }
 
@@ -124,11 +149,12 @@ def fit_images(
     source: Source, index: IntArray, weight: FloatArray, image_size: ImageSize, budget: int
 ) -> ImageEncoder:
     """Choose size and channels, and learn mean and deviation of each channel from rows."""
-    size, channels, notes = _survey(source, index, image_size)
-    pixels = _held(source, size, channels, budget)
+    form, notes = _survey(source, index, image_size)
+    size = form.size
+    pixels = _held(source, form, budget)
     if pixels is None:
         chosen = np.linspace(0, len(index) - 1, min(len(index), SAMPLED_IMAGES)).astype(np.int64)
-        items = _items(source, size, channels)
+        items = _items(source, form)
         pixels = np.stack([items[int(row)].numpy() for row in index[chosen]])
         index, weight = np.arange(len(chosen)), weight[chosen]
         notes.append(
@@ -147,27 +173,26 @@ def fit_images(
         white=1.0 if fractions else 255.0,
         resize=source.kind == "files" or image_size is not None,
         notes=tuple(notes),
+        short_side=form.short_side,
     )
 
 
-def _survey(
-    source: Source, index: IntArray, image_size: ImageSize
-) -> tuple[tuple[int, int], int, list[str]]:
-    """Return size, channels and notes."""
+def _survey(source: Source, index: IntArray, image_size: ImageSize) -> tuple[_Form, list[str]]:
+    """Return what images are brought to, and notes."""
     wanted = _pair(image_size)
     if source.kind == "images":
-        return wanted or tuple(source.inputs.shape[1:3]), source.inputs.shape[3], []
+        return _Form(wanted or tuple(source.inputs.shape[1:3]), source.inputs.shape[3]), []
     if source.kind == "dataset":
         from bltm.data.torch_items import item_shape
 
         height, width, channels = item_shape(source.inputs)
-        return wanted or (height, width), channels, []
+        return _Form(wanted or (height, width), channels), []
     return _survey_files(source, index, wanted)
 
 
 def _survey_files(
     source: Source, index: IntArray, wanted: tuple[int, int] | None
-) -> tuple[tuple[int, int], int, list[str]]:
+) -> tuple[_Form, list[str]]:
     from bltm.data.decode import attempt, measure, raise_unreadable
 
     rows = index[np.linspace(0, len(index) - 1, min(len(index), SAMPLED_IMAGES)).astype(np.int64)]
@@ -181,21 +206,28 @@ def _survey_files(
         raise_unreadable(source.take(rows).inputs, problems)
     sizes = np.array([entry[:2] for entry in found.values()])
     channels = 1 if all(entry[2] for entry in found.values()) else 3
-    median = np.median(sizes, axis=0)
-    factor = min(1.0, SHORT_SIDE / median.min())
-    height, width = (max(1, int(side)) for side in np.rint(median * factor))
-    size = wanted or (height, width)
-    notes = [f"Images are {'grey' if channels == 1 else 'RGB'}, {size[0]}x{size[1]} pixels."]
-    if (sizes != size).any():
+    frame = source.inputs.frame
+    if frame is not None:
+        size = wanted or (frame.side, frame.side)
+        short_side = round(max(size) * frame.short_side / frame.side)
+        treated = f"Scaled the short side of images to {short_side} and cut out the centre."
+    else:
+        median = np.median(sizes, axis=0)
+        factor = min(1.0, SHORT_SIDE / median.min())
+        height, width = (max(1, int(side)) for side in np.rint(median * factor))
+        size, short_side = wanted or (height, width), None
         low, high = sizes.min(axis=0), sizes.max(axis=0)
-        notes.append(
+        treated = (
             f"Resized images of {low[0]}x{low[1]} to {high[0]}x{high[1]} (height x width) to that "
             "size, whatever their proportions."
         )
-    return size, channels, notes
+    notes = [f"Images are {'grey' if channels == 1 else 'RGB'}, {size[0]}x{size[1]} pixels."]
+    if frame is not None or (sizes != size).any():
+        notes.append(treated)
+    return _Form(size, channels, short_side), notes
 
 
-def _held(source: Source, size: tuple[int, int], channels: int, budget: int) -> NDArray[Any] | None:
+def _held(source: Source, form: _Form, budget: int) -> NDArray[Any] | None:
     """Return all pixels as one array (N, H, W, channels); None when they exceed the budget."""
     if source.kind == "images":
         return np.asarray(source.inputs)
@@ -203,24 +235,25 @@ def _held(source: Source, size: tuple[int, int], channels: int, budget: int) -> 
         from bltm.data.torch_items import in_memory
 
         held = in_memory(source, budget)
-        return None if held is None else _held(held, size, channels, budget)
+        return None if held is None else _held(held, form, budget)
     if source.kind == "files":
         from bltm.data.decode import decode_all
 
-        if len(source) * size[0] * size[1] * channels > budget:
+        if len(source) * form.size[0] * form.size[1] * form.channels > budget:
             return None
-        key = ("pixels", size, channels)
-        if key not in source.cache:
-            source.cache[key] = decode_all(source.inputs, size, channels)
-        return np.asarray(source.cache[key])
+        if form not in source.cache:
+            source.cache[form] = decode_all(
+                source.inputs, form.size, form.channels, form.short_side
+            )
+        return np.asarray(source.cache[form])
     raise InputError("X", f"is of the kind {source.kind!r}", "The training data was images.")
 
 
-def _items(source: Source, size: tuple[int, int], channels: int) -> Any:
+def _items(source: Source, form: _Form) -> Any:
     if source.kind == "files":
         from bltm.data.decode import FileItems
 
-        return FileItems(source.inputs, size, channels)
+        return FileItems(source.inputs, form.size, form.channels, form.short_side)
     from bltm.data.torch_items import RawItems
 
     return RawItems(source.inputs)

@@ -25,11 +25,34 @@ Unreadable = Literal["raise", "skip"]
 
 
 @dataclass(frozen=True)
+class Frame:
+    """The part of an image that is looked at: the centre, ``side`` by ``side`` pixels.
+
+    Before it is cut out, the image is scaled until its short side has ``short_side`` pixels.
+    """
+
+    side: int
+    short_side: int
+
+
+@dataclass(frozen=True)
 class ImageFiles:
-    """Image files below one folder; ``names`` are paths relative to ``root``."""
+    """Image files below one folder.
+
+    Attributes
+    ----------
+    root
+        The folder.
+    names
+        Paths relative to it.
+    frame
+        What of each image is looked at, unless the user wants another size; None for all of it,
+        whatever its proportions.
+    """
 
     root: Path
     names: NDArray[Any]
+    frame: Frame | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -227,7 +250,7 @@ def _take(source: Source, index: NDArray[np.int64]) -> Any:
     if source.kind == "table":
         return source.inputs.iloc[index]
     if source.kind == "files":
-        return ImageFiles(source.inputs.root, source.inputs.names[index])
+        return replace(source.inputs, names=source.inputs.names[index])
     if source.kind == "dataset":
         from torch.utils.data import Subset
 
