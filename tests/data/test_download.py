@@ -1,117 +1,101 @@
 import gzip
 import hashlib
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from bltm.core.errors import InputError
-from bltm.data.download import RemoteFile, cache_directory, obtain
+from bltm.data.download import (
+    RemoteFile,
+    cache_directory,
+    check_file,
+    download,
+    file_checksum,
+    progress_bar,
+    read_content,
+)
+
+from .web import served
 
 CONTENT = bytes(range(256)) * 4000
-GOOD = RemoteFile("good.gz", hashlib.md5(CONTENT).hexdigest())
+MD5 = hashlib.md5(CONTENT).hexdigest()
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Handler(BaseHTTPRequestHandler):
-    requests: list[str] = []
-
-    def do_GET(self) -> None:
-        self.requests.append(self.path)
-        body = gzip.compress(CONTENT)
-        if self.path.endswith("/missing.gz"):
-            self.send_error(404)
-            return
-        if self.path.endswith("/page.gz"):
-            body = b"<html>please log in</html>"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if self.path.endswith("/cut.gz") else body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    Handler.requests.clear()
-    yield f"http://127.0.0.1:{server.server_port}/data"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_a_file_is_downloaded_once_checked_and_reported(tmp_path: Path, address: str) -> None:
-    reports: list[tuple[str, int, int | None]] = []
-    for _ in range(2):
-        contents = obtain(
-            [GOOD], [tmp_path / "set"], address, progress=lambda *report: reports.append(report)
-        )
-        assert contents == [CONTENT]
-    assert Handler.requests == ["/data/good.gz"]
-    size = (tmp_path / "set/good.gz").stat().st_size
-    assert reports[-1] == ("good.gz", size, size)
-    assert [path.name for path in (tmp_path / "set").iterdir()] == ["good.gz"]
+def quiet(name: str, done: int, total: int | None) -> None:
+    pass
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("file", "body"),
     [
-        ("cut.gz", "cut after|IncompleteRead"),
-        ("missing.gz", "Not Found"),
-        ("page.gz", "Not a gzipped file"),
+        (RemoteFile("good.gz", MD5), gzip.compress(CONTENT)),
+        (RemoteFile("good.bin", MD5), CONTENT),
+        (RemoteFile("good.pt", SHA256), CONTENT),
+        (RemoteFile("good.tar.gz", MD5), CONTENT),
+        (RemoteFile("unknown.bin"), CONTENT),
     ],
 )
-def test_a_failed_download_leaves_nothing_and_says_what_to_do(
-    tmp_path: Path, address: str, name: str, message: str
-) -> None:
-    with pytest.raises(InputError, match=message) as error:
-        obtain([RemoteFile(name, GOOD.md5)], [tmp_path], address)
-    assert f"Put {name} into {tmp_path}" in str(error.value)
+def test_a_download_is_checked_and_reported(tmp_path: Path, file: RemoteFile, body: bytes) -> None:
+    reports: list[tuple[str, int, int | None]] = []
+    with served({file.name: body}) as web:
+        download(file, web.address + "/", tmp_path, lambda *report: reports.append(report))
+    assert (tmp_path / file.name).read_bytes() == body
+    assert reports[-1] == (file.name, len(body), len(body))
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_download_with_another_checksum_is_not_kept(tmp_path: Path, strict: bool) -> None:
+    file = RemoteFile("good.gz", "0" * 32, strict)
+    with (
+        served({"good.gz": gzip.compress(CONTENT)}) as web,
+        pytest.raises(InputError, match="is not the original: its checksum is"),
+    ):
+        download(file, web.address, tmp_path, quiet)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_with_another_checksum_is_refused(tmp_path: Path, address: str) -> None:
-    with pytest.raises(InputError, match="is not the original: its checksum is"):
-        obtain([RemoteFile("good.gz", "0" * 32)], [tmp_path], address)
-    assert list(tmp_path.iterdir()) == []
+def test_content_is_read_compressed_anew_or_not_at_all(tmp_path: Path) -> None:
+    file = RemoteFile("good.gz", MD5)
+    (tmp_path / "good.gz").write_bytes(gzip.compress(CONTENT, compresslevel=1))
+    (tmp_path / "good").write_bytes(CONTENT)
+    assert file.names == ("good.gz", "good")
+    for name in file.names:
+        assert read_content(file, tmp_path / name) == CONTENT
+        assert file_checksum(file, tmp_path / name) == MD5
+        assert check_file(file, tmp_path / name) is None
 
 
-def test_files_are_found_in_any_folder_compressed_anew_or_not_at_all(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b/good.gz").write_bytes(gzip.compress(CONTENT, compresslevel=1))
-    folders = [tmp_path / "a", tmp_path / "b"]
-    assert obtain([GOOD], folders, "http://nowhere.invalid", download=False) == [CONTENT]
-    (tmp_path / "b/good.gz").unlink()
-    (tmp_path / "b/good").write_bytes(CONTENT)
-    assert obtain([GOOD], folders, "http://nowhere.invalid", download=False) == [CONTENT]
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    file, path = RemoteFile("good.gz", MD5), tmp_path / "good.gz"
+    for content in (gzip.compress(CONTENT)[:-100], b"<html>please log in</html>"):
+        path.write_bytes(content)
+        for look in (read_content, check_file):
+            with pytest.raises(InputError, match=r"good\.gz: is damaged"):
+                look(file, path)
 
 
-def test_a_damaged_file_in_the_cache_is_named(tmp_path: Path) -> None:
-    (tmp_path / "good.gz").write_bytes(gzip.compress(CONTENT)[:-100])
-    with pytest.raises(InputError, match=r"good\.gz: is damaged"):
-        obtain([GOOD], [tmp_path], "http://nowhere.invalid")
-    (tmp_path / "good.gz").write_bytes(gzip.compress(CONTENT[:-1]))
+def test_another_checksum_is_an_error_or_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "labels.pt"
+    path.write_bytes(CONTENT[:-1])
+    strict, lenient = RemoteFile("labels.pt", SHA256), RemoteFile("labels.pt", SHA256, strict=False)
     with pytest.raises(InputError, match="is not the original"):
-        obtain([GOOD], [tmp_path], "http://nowhere.invalid")
+        check_file(strict, path)
+    with pytest.raises(InputError, match="is not the original"):
+        read_content(strict, path)
+    assert read_content(strict, path, check=False) == read_content(lenient, path) == CONTENT[:-1]
+    note = check_file(lenient, path)
+    assert note is not None
+    assert f"instead of {SHA256}" in note
+    assert check_file(RemoteFile("labels.pt"), path) is None
 
 
-def test_without_a_network_or_leave_to_use_it_the_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="download=False.*Put good.gz into"):
-        obtain([GOOD], [tmp_path], "http://127.0.0.1:9", download=False)
-    with pytest.raises(InputError, match=r"http://127\.0\.0\.1:9 .*Put good.gz into"):
-        obtain([GOOD], [tmp_path], "http://127.0.0.1:9")
-
-
-def test_the_bar_on_a_terminal_shows_the_file(tmp_path, address, monkeypatch, capsys) -> None:
+def test_the_bar_on_a_terminal_shows_the_file(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert obtain([GOOD], [tmp_path], address) == [CONTENT]
-    assert "good.gz" in capsys.readouterr().err
+    with served({"good.bin": CONTENT}) as web, progress_bar(None) as report:
+        download(RemoteFile("good.bin", MD5), web.address, tmp_path, report)
+    assert "good.bin" in capsys.readouterr().err
 
 
 def test_the_cache_directory_follows_argument_variable_and_platform(monkeypatch) -> None:

@@ -1,26 +1,15 @@
-import gzip
 import hashlib
-import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bltm.core.errors import InputError
-from bltm.data import DATASETS, dataset_rows, load_dataset, load_test, registry
-from bltm.data.download import RemoteFile
-from bltm.data.idx import parse_idx
-from bltm.data.registry import FASHION_DEBIAN, load_fashion_mnist
+from bltm.data import DATASETS, dataset_rows, load_dataset, load_test
+from bltm.data.releases import Places, obtain
 
 DIGITS_TEST_MD5 = "1555f053ed43466f9da128b1b28c688f"
-
-
-def idx(array: np.ndarray) -> bytes:
-    return (
-        bytes([0, 0, 8, array.ndim])
-        + struct.pack(f">{array.ndim}I", *array.shape)
-        + array.tobytes()
-    )
 
 
 def test_every_row_of_the_table_is_complete() -> None:
@@ -58,75 +47,33 @@ def test_the_toy_set_brings_noisy_labels_and_keeps_the_truth_apart() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="Registered are digits, toy, fashion-mnist"):
-        load_dataset("mnist")
+    with pytest.raises(InputError, match="Registered are digits, toy, mnist, fashion-mnist"):
+        load_dataset("imagenet")
 
 
-def small_fashion(folder: Path, monkeypatch) -> None:
-    rng = np.random.default_rng(0)
-    parts = {
-        "train-images-idx3-ubyte.gz": rng.integers(0, 256, (6, 28, 28), dtype=np.uint8),
-        "train-labels-idx1-ubyte.gz": np.arange(6, dtype=np.uint8),
-        "t10k-images-idx3-ubyte.gz": rng.integers(0, 256, (3, 28, 28), dtype=np.uint8),
-        "t10k-labels-idx1-ubyte.gz": np.arange(3, dtype=np.uint8),
+def test_names_of_classes_are_as_many_as_classes() -> None:
+    for info in DATASETS.values():
+        assert len(info.classes) in (0, info.n_classes)
+        assert len(set(info.classes)) == len(info.classes)
+
+
+@pytest.mark.parametrize("name", [name for name, info in DATASETS.items() if info.files])
+def test_what_is_missing_is_said_without_a_download(tmp_path: Path, name: str) -> None:
+    for files in DATASETS[name].files:
+        with pytest.raises(InputError) as error:
+            obtain(replace(files, packaged=()), Places(tmp_path, download=False))
+        assert str(tmp_path / files.name) in str(error.value)
+        for release in files.releases:
+            wanted = (release.archive,) if release.archive else release.files
+            assert all(file.name in str(error.value) for file in wanted)
+
+
+def test_checksums_have_a_known_length_and_files_a_name_of_their_own() -> None:
+    releases = {
+        release for info in DATASETS.values() for files in info.files for release in files.releases
     }
-    folder.mkdir(parents=True)
-    files = []
-    for name, array in parts.items():
-        (folder / name).write_bytes(gzip.compress(idx(array)))
-        files.append(RemoteFile(name, hashlib.md5(idx(array)).hexdigest()))
-    monkeypatch.setattr(registry, "FASHION_FILES", tuple(files))
-
-
-def test_fashion_mnist_is_taken_from_the_cache(tmp_path: Path, monkeypatch) -> None:
-    small_fashion(tmp_path / "fashion-mnist", monkeypatch)
-    bundle = load_dataset("fashion-mnist", cache=tmp_path, download=False)
-    assert bundle.train.inputs.shape == (6, 28, 28, 1)
-    assert bundle.train.labels.tolist() == [0, 1, 2, 3, 4, 5]
-    assert len(bundle.test) == 3
-
-
-def test_fashion_mnist_is_taken_from_another_folder(tmp_path: Path, monkeypatch) -> None:
-    small_fashion(tmp_path / "elsewhere", monkeypatch)
-    bundle = load_fashion_mnist(tmp_path / "cache", False, folders=(tmp_path / "elsewhere",))
-    assert len(bundle.train) == 6
-    assert not (tmp_path / "cache").exists()
-
-
-def test_without_files_fashion_mnist_says_which_to_put_where(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="train-images-idx3-ubyte.gz.*into") as error:
-        load_fashion_mnist(tmp_path, download=False, folders=())
-    assert str(tmp_path / "fashion-mnist") in str(error.value)
-    assert registry.FASHION_ADDRESS in str(error.value)
-
-
-@pytest.mark.skipif(not FASHION_DEBIAN.is_dir(), reason="dataset-fashion-mnist is not installed")
-def test_the_packaged_fashion_mnist_has_the_official_checksums(tmp_path: Path) -> None:
-    bundle = load_dataset("fashion-mnist", cache=tmp_path, download=False)
-    assert bundle.train.inputs.shape == (60_000, 28, 28, 1)
-    assert np.bincount(bundle.train.labels).tolist() == [6_000] * 10
-    assert len(bundle.test) == 10_000
-
-
-@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (0,)])
-def test_idx_files_are_read(shape: tuple[int, ...]) -> None:
-    array = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    found = parse_idx(idx(array), "x", array.ndim)
-    assert found.flags.writeable
-    np.testing.assert_array_equal(found, array)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "begins with nothing"),
-        (b"\x00\x00\x0d\x01\x00\x00\x00\x00", "begins with 00000d01"),
-        (b"\x00\x00\x08\x02\x00\x00\x00\x00", "no idx file of bytes in 1 dimensions"),
-        (b"\x00\x00\x08\x01\x00\x00", "ends within its head"),
-        (b"\x00\x00\x08\x01\x00\x00\x00\x05abc", "announces 5 bytes of data and has 3"),
-        (b"\x00\x00\x08\x01\x00\x00\x00\x02abc", "announces 2 bytes of data and has 3"),
-    ],
-)
-def test_idx_files_that_are_wrong_are_errors(content: bytes, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parse_idx(content, "x", 1)
+    for release in releases:
+        assert len({file.name for file in release.files}) == len(release.files)
+        for file in (*release.files, *filter(None, [release.archive])):
+            assert len(file.checksum) in (0, 32, 64)
+            assert set(file.checksum) <= set("0123456789abcdef")

@@ -145,7 +145,7 @@ def test_npz_without_arrays_with_objects_or_damaged_is_an_error(tmp_path: Path) 
 
 
 def test_paths_that_do_not_exist_or_are_of_an_unknown_kind_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Registered are digits, fashion-mnist, toy"):
+    with pytest.raises(InputError, match="Registered are cifar10, .*digits, fashion-mnist"):
         open_source(tmp_path / "no.csv")
     (tmp_path / "data.xlsx").write_bytes(b"")
     with pytest.raises(InputError, match="cannot be read"):

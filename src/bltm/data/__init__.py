@@ -6,10 +6,11 @@ of a ``NoisyData``; ``split_noisy`` and ``folds`` divide it; ``load_dataset`` br
 data sets.
 """
 
+from bltm.data.datasets import DatasetBundle
 from bltm.data.encoders import Encoder, encoder_from_json, fit_encoder
 from bltm.data.groups import group_rows
 from bltm.data.labels import encode_labels
-from bltm.data.registry import DATASETS, DatasetBundle, dataset_rows, load_dataset, load_test
+from bltm.data.registry import DATASETS, dataset_rows, load_dataset, load_test
 from bltm.data.source import Source, as_source, open_source
 from bltm.data.splits import canonical_order, folds, merge_duplicates, split_noisy
 

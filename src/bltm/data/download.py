@@ -1,16 +1,14 @@
-"""Files of data sets: found in a cache, or downloaded with a checksum."""
+"""Files of data sets: checked against published checksums, and downloaded where missing."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
 import os
 import sys
-import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +20,47 @@ from bltm.core.files import write_atomically
 Progress = Callable[[str, int, int | None], None]
 _TIMEOUT = 30.0
 _CHUNK = 1 << 18
+_ALGORITHMS = {32: "md5", 64: "sha256"}
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A gzip file of a data set; ``md5`` is that of its decompressed content.
+    """A file of a data set.
 
-    Compressed copies differ in their bytes from one distributor to the next, the content does not.
+    Attributes
+    ----------
+    name
+        What it is called. A ``.gz`` file may also be there decompressed, without the ending.
+    checksum
+        Hexadecimal md5 or sha256; empty where none is known. Of a ``.gz`` file it is that of the
+        decompressed content, for compressed copies differ from one distributor to the next.
+    strict
+        Whether a file with another checksum is refused where it is found. It is not where the
+        publisher gives no checksum and the content is checked in another way. A download with
+        another checksum is always refused.
     """
 
     name: str
-    md5: str
+    checksum: str = ""
+    strict: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what the file may be called on disk."""
+        return (self.name, self.name.removesuffix(".gz")) if self._gzipped else (self.name,)
+
+    @property
+    def algorithm(self) -> str:
+        """Return the kind of the checksum."""
+        return _ALGORITHMS[len(self.checksum)]
+
+    @property
+    def _gzipped(self) -> bool:
+        return self.name.endswith(".gz") and not self.name.endswith(".tar.gz")
+
+    def compressed(self, path: Path) -> bool:
+        """Return whether what lies at ``path`` has to be decompressed."""
+        return self._gzipped and path.suffix == ".gz"
 
 
 def cache_directory(cache: str | Path | None = None) -> Path:
@@ -54,116 +82,90 @@ def cache_directory(cache: str | Path | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bltm"
 
 
-def obtain(
-    files: Sequence[RemoteFile],
-    folders: Sequence[Path],
-    address: str,
-    *,
-    download: bool = True,
-    progress: Progress | None = None,
-) -> list[bytes]:
-    """Return the decompressed content of files, checked.
+def download(file: RemoteFile, address: str, folder: Path, report: Progress) -> None:
+    """Fetch a file from ``address`` into ``folder``; keep it if its checksum is right."""
 
-    Parameters
-    ----------
-    files
-        What is wanted.
-    folders
-        Where to look, with or without ``.gz``; what is downloaded goes into the first.
-    address
-        Web address of the folder that has the files.
-    download
-        Whether missing files may be downloaded.
-    progress
-        Told how far a download is; by default a bar is shown on a terminal.
-    """
-    missing = [file for file in files if _find(file, folders) is None]
-    if missing and not download:
-        raise _absent(missing, folders[0], address, "they are not there, and download=False")
-    with _bar(progress) if missing else _silent() as report:
-        for file in missing:
-            try:
-                content = _fetch(address.rstrip("/") + "/" + file.name, file.name, report)
-                _check(gzip.decompress(content), file, address)
-            except (OSError, EOFError, http.client.HTTPException, zlib.error) as error:
-                if isinstance(error, urllib.error.HTTPError):
-                    error.close()
-                reason = getattr(error, "reason", None) or error
-                raise _absent(missing, folders[0], address, str(reason)) from error
-            write_atomically(folders[0] / file.name, _writer(content))
-    return [_read(file, folders) for file in files]
+    def write(temporary: Path) -> None:
+        _fetch(f"{address.rstrip('/')}/{file.name}", file.name, temporary, report)
+        if file.checksum and (found := file_checksum(file, temporary)) != file.checksum:
+            raise wrong_checksum(file, address, found)
+
+    write_atomically(folder / file.name, write)
 
 
-def _find(file: RemoteFile, folders: Sequence[Path]) -> Path | None:
-    names = (file.name, file.name.removesuffix(".gz"))
-    paths = (folder / name for folder in folders for name in names)
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _read(file: RemoteFile, folders: Sequence[Path]) -> bytes:
-    path = _find(file, folders)
-    if path is None:
-        raise InputError(file.name, "has gone from the cache", "Try again.")
+def read_content(file: RemoteFile, path: Path, *, check: bool = True) -> bytes:
+    """Return the content of a file, decompressed, after a look at its checksum."""
     content = path.read_bytes()
-    if path.suffix == ".gz":
+    if file.compressed(path):
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(
-                str(path), f"is damaged ({error})", "Delete it; it will be fetched again."
-            ) from error
-    _check(content, file, str(path))
+            raise damaged(path, error) from error
+    if check and file.checksum and file.strict:
+        found = hashlib.new(file.algorithm, content, usedforsecurity=False).hexdigest()
+        if found != file.checksum:
+            raise wrong_checksum(file, str(path), found)
     return content
 
 
-def _check(content: bytes, file: RemoteFile, where: str) -> None:
-    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if found != file.md5:
-        raise InputError(
-            file.name,
-            f"from {where} is not the original: its checksum is {found} instead of {file.md5}",
-            "Delete the file if it is in the cache, and fetch it from the original address.",
-        )
+def file_checksum(file: RemoteFile, path: Path) -> str:
+    """Return the checksum of a file's content, of the kind that is published for it."""
+    with gzip.open(path) if file.compressed(path) else path.open("rb") as content:
+        kind = file.algorithm
+        digest = hashlib.file_digest(content, lambda: hashlib.new(kind, usedforsecurity=False))
+    return digest.hexdigest()
 
 
-def _fetch(url: str, name: str, report: Progress) -> bytes:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
+def check_file(file: RemoteFile, path: Path) -> str | None:
+    """Refuse a file with another checksum than the published one, or return a note about it."""
+    if not file.checksum:
+        return None
+    try:
+        found = file_checksum(file, path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise damaged(path, error) from error
+    if found == file.checksum:
+        return None
+    if file.strict:
+        raise wrong_checksum(file, str(path), found)
+    return (
+        f"{path} is not byte for byte the file that is known (its {file.algorithm} is {found} "
+        f"instead of {file.checksum}); its content was checked in another way."
+    )
+
+
+def wrong_checksum(file: RemoteFile, where: str, found: str) -> InputError:
+    """Return the error for a file that is not the original."""
+    return InputError(
+        file.name,
+        f"from {where} is not the original: its checksum is {found} instead of {file.checksum}",
+        "Delete the file if it is in the cache, and fetch it from the original address.",
+    )
+
+
+def damaged(path: Path, error: BaseException | str) -> InputError:
+    """Return the error for a file that cannot be read."""
+    return InputError(
+        str(path), f"is damaged ({error})", "Delete it; it will be fetched again if it can be."
+    )
+
+
+def _fetch(url: str, name: str, path: Path, report: Progress) -> None:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT) as response, path.open("wb") as file:
         length = response.headers.get("Content-Length")
         total = int(length) if length else None
-        parts: list[bytes] = []
         done = 0
         while part := response.read(_CHUNK):
-            parts.append(part)
+            file.write(part)
             done += len(part)
             report(name, done, total)
     if total is not None and done < total:
         raise ConnectionError(f"the connection was cut after {done} of {total} bytes of {name}")
-    return b"".join(parts)
-
-
-def _absent(files: Sequence[RemoteFile], folder: Path, address: str, reason: str) -> InputError:
-    names = ", ".join(file.name for file in files)
-    return InputError(
-        "data set",
-        f"{len(files)} files could not be obtained from {address} ({reason})",
-        f"Put {names} into {folder}, or try again with a network.",
-    )
-
-
-def _writer(content: bytes) -> Callable[[Path], None]:
-    def write(path: Path) -> None:
-        path.write_bytes(content)
-
-    return write
 
 
 @contextmanager
-def _silent() -> Iterator[Progress]:
-    yield lambda name, done, total: None
-
-
-@contextmanager
-def _bar(progress: Progress | None) -> Iterator[Progress]:
+def progress_bar(progress: Progress | None) -> Iterator[Progress]:
+    """Give ``progress`` itself, or else a bar on a terminal, or else something silent."""
     if progress is not None or not sys.stderr.isatty():
         yield progress or (lambda name, done, total: None)
         return

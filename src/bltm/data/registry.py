@@ -2,75 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bltm.core.errors import InputError
-from bltm.core.random import stream
-from bltm.data.download import Progress, RemoteFile, cache_directory, obtain
-from bltm.data.idx import parse_idx
-from bltm.data.source import Source
-from bltm.data.toy import ToyProblem
-
-DIGITS_TEST = 500
-TOY_SIZE = 2_000
-FASHION_ADDRESS = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
-FASHION_DEBIAN = Path("/usr/share/datasets/fashion-mnist")
-FASHION_FILES = (
-    RemoteFile("train-images-idx3-ubyte.gz", "f4a8712d7a061bf5bd6d2ca38dc4d50a"),
-    RemoteFile("train-labels-idx1-ubyte.gz", "9018921c3c673c538a1fc5bad174d6f9"),
-    RemoteFile("t10k-images-idx3-ubyte.gz", "8181f5470baa50b63fa0f6fddb340f0a"),
-    RemoteFile("t10k-labels-idx1-ubyte.gz", "15d484375f8d13e6eb1aabb0c3f46965"),
+from bltm.data import (
+    builtin,
+    cifar,
+    clothing1m,
+    human_labels,
+    mnist,
+    svhn,
 )
+from bltm.data.datasets import DatasetBundle, DatasetInfo
+from bltm.data.download import Progress
+from bltm.data.releases import Places
+from bltm.data.source import Source
 
-
-@dataclass(frozen=True)
-class DatasetInfo:
-    """A row of the table: what a data set is, and how it is loaded."""
-
-    name: str
-    description: str
-    n_train: int
-    n_test: int
-    n_classes: int
-    license: str
-    address: str
-    load: Callable[[Path, bool, Progress | None], DatasetBundle]
-
-
-@dataclass(frozen=True, eq=False)
-class DatasetBundle:
-    """A loaded data set.
-
-    Attributes
-    ----------
-    train
-        Examples with the labels that a method may see.
-    test
-        Examples to judge it by; None where there are none.
-    info
-        The row of the table.
-    label_sets
-        Further labels of the training examples by name, for evaluation only: clean labels, or the
-        answers of several annotators.
-    """
-
-    train: Source
-    test: Source | None
-    info: DatasetInfo
-    label_sets: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+_CIFAR_PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
+_CIFAR_N_PAGE = "http://www.noisylabels.com"
+_HUMAN_LICENSE = "see the authors' page"
 
 
 def load_dataset(
     name: str,
     *,
+    root: str | Path | None = None,
     cache: str | Path | None = None,
     download: bool = True,
+    check: bool = True,
     progress: Progress | None = None,
 ) -> DatasetBundle:
     """Load a registered data set.
@@ -79,10 +40,16 @@ def load_dataset(
     ----------
     name
         One of ``DATASETS``.
+    root
+        Folder that has the files, or a folder named after the data set with them; it is searched
+        before ``$BLTM_DATA`` and the cache.
     cache
         Folder for downloaded files; by default ``$BLTM_CACHE`` or the user's cache directory.
     download
         Whether missing files may be downloaded.
+    check
+        Whether files must have the published checksums. Without it any file of the right form is
+        taken, such as a part of a data set.
     progress
         Called with file name, bytes received and bytes expected; by default a bar is shown on
         a terminal.
@@ -93,25 +60,43 @@ def load_dataset(
     >>> len(digits.train), len(digits.test), digits.train.inputs.shape[1:]
     (1297, 500, (8, 8, 1))
     """
-    if name not in DATASETS:
-        raise InputError(
-            "data", f"there is no data set '{name}'", f"Registered are {', '.join(DATASETS)}."
-        )
-    return DATASETS[name].load(cache_directory(cache), download, progress)
+    info = dataset_info(name)
+    places = Places.chosen(root, cache, download=download, check=check, progress=progress)
+    parts = info.load(places)
+    return DatasetBundle(parts.train, parts.test, info, parts.label_sets)
 
 
 def load_test(
     name: str,
     *,
+    root: str | Path | None = None,
     cache: str | Path | None = None,
     download: bool = True,
+    check: bool = True,
     progress: Progress | None = None,
 ) -> Source:
-    """Return the test part of a registered data set."""
-    test = load_dataset(name, cache=cache, download=download, progress=progress).test
+    """Return the test part of a registered data set; see ``load_dataset``."""
+    test = load_dataset(
+        name, root=root, cache=cache, download=download, check=check, progress=progress
+    ).test
     if test is None:
         raise InputError("data", f"'{name}' has no test part", "")
     return test
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """Return the row of a data set.
+
+    Examples
+    --------
+    >>> dataset_info("svhn").n_train
+    73257
+    """
+    if name not in DATASETS:
+        raise InputError(
+            "data", f"there is no data set '{name}'", f"Registered are {', '.join(DATASETS)}."
+        )
+    return DATASETS[name]
 
 
 def open_registered(name: str) -> Source:
@@ -127,66 +112,26 @@ def dataset_rows() -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> [row["name"] for row in dataset_rows()]
-    ['digits', 'toy', 'fashion-mnist']
+    >>> [row["name"] for row in dataset_rows()][:4]
+    ['digits', 'toy', 'mnist', 'fashion-mnist']
     """
     shown = ("name", "description", "n_train", "n_test", "n_classes", "license", "address")
     return [{key: getattr(info, key) for key in shown} for info in DATASETS.values()]
 
 
-def load_fashion_mnist(
-    cache: Path,
-    download: bool = True,
-    progress: Progress | None = None,
-    *,
-    address: str = FASHION_ADDRESS,
-    folders: tuple[Path, ...] = (FASHION_DEBIAN,),
-) -> DatasetBundle:
-    """Load Fashion-MNIST from the cache, from ``folders``, or from ``address``."""
-    places = (cache / "fashion-mnist", *folders)
-    contents = obtain(FASHION_FILES, places, address, download=download, progress=progress)
-    arrays = [
-        parse_idx(content, file.name, 3 if "idx3" in file.name else 1)
-        for file, content in zip(FASHION_FILES, contents, strict=True)
-    ]
-    return DatasetBundle(
-        train=_images(arrays[0], arrays[1]),
-        test=_images(arrays[2], arrays[3]),
-        info=DATASETS["fashion-mnist"],
+def _cifar10n(labels: str, description: str) -> DatasetInfo:
+    return DatasetInfo(
+        name=f"cifar10n-{labels}",
+        description=f"CIFAR-10 as people labelled it: {description}",
+        n_train=50_000,
+        n_test=10_000,
+        n_classes=10,
+        license=_HUMAN_LICENSE,
+        address=_CIFAR_N_PAGE,
+        load=partial(human_labels.load_cifar10n, labels=labels),
+        files=(cifar.CIFAR10, human_labels.CIFAR10N),
+        classes=cifar.CIFAR10_CLASSES,
     )
-
-
-def _load_digits(cache: Path, download: bool, progress: Progress | None) -> DatasetBundle:
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    images, labels = bunch.images.astype(np.uint8), bunch.target.astype(np.int64)
-    # Every n-th image of a list that goes class by class in a random order fixed for good.
-    order = np.lexsort((stream(0, "digits").random(len(labels)), labels))
-    is_test = np.zeros(len(labels), dtype=bool)
-    is_test[order] = np.diff(np.arange(len(labels) + 1) * DIGITS_TEST // len(labels)) > 0
-    everything = _images(images, labels)
-    return DatasetBundle(
-        train=everything.take(~is_test), test=everything.take(is_test), info=DATASETS["digits"]
-    )
-
-
-def _load_toy(cache: Path, download: bool, progress: Progress | None) -> DatasetBundle:
-    train, test = (ToyProblem().sample(TOY_SIZE, seed) for seed in (0, 1))
-    return DatasetBundle(
-        train=_numbered("array", train.x, train.y_noisy),
-        test=_numbered("array", test.x, test.y_clean),
-        info=DATASETS["toy"],
-        label_sets={"clean": train.y_clean, "bayes": train.y_bayes},
-    )
-
-
-def _images(images: NDArray[np.uint8], labels: NDArray[Any]) -> Source:
-    return _numbered("images", images[..., None], labels.astype(np.int64))
-
-
-def _numbered(kind: Any, inputs: NDArray[Any], labels: NDArray[Any]) -> Source:
-    return Source(kind=kind, inputs=inputs, labels=labels, ids=np.arange(len(inputs)))
 
 
 DATASETS: dict[str, DatasetInfo] = {
@@ -200,17 +145,28 @@ DATASETS: dict[str, DatasetInfo] = {
             n_classes=10,
             license="CC BY 4.0",
             address="https://archive.ics.uci.edu/dataset/80",
-            load=_load_digits,
+            load=builtin.load_digits,
         ),
         DatasetInfo(
             name="toy",
             description="points in the plane, noisy labels, everything about them known",
-            n_train=TOY_SIZE,
-            n_test=TOY_SIZE,
+            n_train=builtin.TOY_SIZE,
+            n_test=builtin.TOY_SIZE,
             n_classes=3,
             license="Apache-2.0",
             address="generated",
-            load=_load_toy,
+            load=builtin.load_toy,
+        ),
+        DatasetInfo(
+            name="mnist",
+            description="scans of handwritten digits, 28x28, grey",
+            n_train=60_000,
+            n_test=10_000,
+            n_classes=10,
+            license="CC BY-SA 3.0",
+            address="http://yann.lecun.com/exdb/mnist/",
+            load=mnist.load_mnist,
+            files=(mnist.MNIST,),
         ),
         DatasetInfo(
             name="fashion-mnist",
@@ -219,8 +175,85 @@ DATASETS: dict[str, DatasetInfo] = {
             n_test=10_000,
             n_classes=10,
             license="MIT",
-            address=FASHION_ADDRESS,
-            load=load_fashion_mnist,
+            address="https://github.com/zalandoresearch/fashion-mnist",
+            load=mnist.load_fashion_mnist,
+            files=(mnist.FASHION_MNIST,),
+            classes=mnist.FASHION_CLASSES,
+        ),
+        DatasetInfo(
+            name="svhn",
+            description="digits of house numbers, 32x32, colour",
+            n_train=73_257,
+            n_test=26_032,
+            n_classes=10,
+            license="non-commercial use",
+            address=svhn.ADDRESS,
+            load=svhn.load_svhn,
+            files=(svhn.SVHN,),
+        ),
+        DatasetInfo(
+            name="svhn-extra",
+            description="SVHN with 531,131 more training images",
+            n_train=604_388,
+            n_test=26_032,
+            n_classes=10,
+            license="non-commercial use",
+            address=svhn.ADDRESS,
+            load=svhn.load_svhn_extra,
+            files=(svhn.SVHN_EXTRA,),
+        ),
+        DatasetInfo(
+            name="cifar10",
+            description="things and animals, 32x32, colour",
+            n_train=50_000,
+            n_test=10_000,
+            n_classes=10,
+            license="none stated",
+            address=_CIFAR_PAGE,
+            load=cifar.load_cifar10,
+            files=(cifar.CIFAR10,),
+            classes=cifar.CIFAR10_CLASSES,
+        ),
+        DatasetInfo(
+            name="cifar100",
+            description="things and animals, 32x32, colour",
+            n_train=50_000,
+            n_test=10_000,
+            n_classes=100,
+            license="none stated",
+            address=_CIFAR_PAGE,
+            load=cifar.load_cifar100,
+            files=(cifar.CIFAR100,),
+            classes=cifar.CIFAR100_CLASSES,
+        ),
+        _cifar10n("aggre", "majority of three"),
+        _cifar10n("random1", "first annotator"),
+        _cifar10n("random2", "second annotator"),
+        _cifar10n("random3", "third annotator"),
+        _cifar10n("worse", "a wrong label if any of three gave one"),
+        DatasetInfo(
+            name="cifar100n",
+            description="CIFAR-100 as people labelled it",
+            n_train=50_000,
+            n_test=10_000,
+            n_classes=100,
+            license=_HUMAN_LICENSE,
+            address=_CIFAR_N_PAGE,
+            load=human_labels.load_cifar100n,
+            files=(cifar.CIFAR100, human_labels.CIFAR100N),
+            classes=cifar.CIFAR100_CLASSES,
+        ),
+        DatasetInfo(
+            name="clothing1m",
+            description="photos of clothes from web shops, noisy labels, test labels right",
+            n_train=1_000_000,
+            n_test=10_526,
+            n_classes=14,
+            license="research only, on request",
+            address="https://github.com/Cysu/noisy_label",
+            load=clothing1m.load_clothing1m,
+            files=(clothing1m.CLOTHING1M,),
+            classes=clothing1m.CLASSES,
         ),
     )
 }
