@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100", "BLTM_DATA": ""}
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,9 @@ def test_fit_and_predict__images__folder_and_table_of_paths(shell: Shell, photos
 
 def test_listings__print_a_row_each(shell: Shell) -> None:
     lines = shell.succeed("data", "list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["name", "digits", "toy", "fashion-mnist"]
+    names = [line.split()[0] for line in lines]
+    assert names[:5] == ["name", "digits", "toy", "mnist", "fashion-mnist"]
+    assert {"svhn", "cifar10", "cifar100", "cifar10n-worse", "cifar100n", "clothing1m"} < set(names)
     names = [line.split()[0] for line in shell.succeed("methods").stdout.splitlines()]
     assert {"cross-entropy", "bltm", "bltm-v"} <= set(names)
     assert shell.succeed("--version").stdout == f"bltm {bltm.__version__}\n"
