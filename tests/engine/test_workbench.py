@@ -201,3 +201,63 @@ def test_no_step_of_the_stages_before_changes_a_later_one() -> None:
     after_another = fit_cross_entropy(first, "later", SCHEDULE)
     alone = fit_cross_entropy(tiny_job(), "later", SCHEDULE)
     assert weights_of(after_another) == weights_of(alone)
+
+
+def remember(modules: Modules, batch: Batch) -> torch.Tensor:
+    """Count how often an example was seen."""
+    batch.moment.memory["seen"][batch.index] += 1
+    return cross_entropy_step(modules, batch)
+
+
+def fit_with_memory(job: Job, schedule: Schedule) -> tuple[Outcome, dict[str, bytes]]:
+    classifier = job.new_classifier("stage")
+    memory = {"seen": torch.zeros(60)}
+    outcome = job.train(
+        "stage",
+        {"classifier": classifier},
+        remember,
+        schedule,
+        score=noisy_label_score,
+        memory=memory,
+    )
+    assert not memory["seen"].any()
+    return outcome, weights_of(classifier)
+
+
+def test_a_stage_hands_its_memory_back(tmp_path: Path) -> None:
+    def store() -> DirectoryStore:
+        return DirectoryStore(tmp_path / "state", tmp_path / "history.jsonl")
+
+    job = tiny_job()
+    outcome, weights = fit_with_memory(job, SCHEDULE)
+    expected = torch.zeros(60)
+    expected[job.split.train] = 4.0
+    assert torch.equal(outcome.memory["seen"], expected)
+    # Also when it was stopped, and when it was finished before.
+    with pytest.raises(Interrupted):
+        fit_with_memory(tiny_job(store=store(), stop_requested=after(7)), SCHEDULE)
+    for _ in range(2):
+        again, same = fit_with_memory(tiny_job(store=store()), SCHEDULE)
+        assert torch.equal(again.memory["seen"], expected)
+        assert same == weights
+        assert again == outcome
+
+
+def test_the_memory_is_that_of_the_chosen_length(tmp_path: Path) -> None:
+    schedule = Schedule(1, 0.05, "adamw", batch_size=12, lengths=(1, 2, 5))
+    for _ in range(2):
+        store = DirectoryStore(tmp_path / "state", tmp_path / "history.jsonl")
+        job = tiny_job(store=store)
+        outcome, _ = fit_with_memory(job, schedule)
+        assert float(outcome.memory["seen"].max()) == outcome.epochs == job.bench.lengths["stage"]
+
+
+def test_outcomes_that_are_kept_hold_no_memory() -> None:
+    job = tiny_job(store=MemoryStore())
+
+    def compute() -> Posterior:
+        fit_with_memory(job, SCHEDULE)
+        return Posterior(np.full((2, 2), 0.5, dtype=np.float32), True, "test")
+
+    job.bench.record("posterior", Posterior, compute)
+    assert all(outcome.memory == {} for outcome in job.bench.outcomes)

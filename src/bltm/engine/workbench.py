@@ -7,7 +7,7 @@ started again takes finished stages from there and goes on inside the unfinished
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from bltm.engine.store import Artifact, Store, named_weights
 
 Record = TypeVar("Record")
 OUTCOMES = "outcomes of stages"
+MEMORY = "memory"
 
 
 class Interrupted(Exception):
@@ -37,7 +38,8 @@ class Interrupted(Exception):
 class Outcome:
     """What a training stage did: epochs, the one selected, its figures, and the examples seen.
 
-    Examples are counted for each network that they train.
+    Examples are counted for each network that they train. ``memory`` is what the stage remembered
+    of single examples when its last epoch ended; only its caller gets it.
     """
 
     stage: str
@@ -45,6 +47,7 @@ class Outcome:
     selected_epoch: int
     metrics: dict[str, float]
     examples_seen: float
+    memory: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -136,8 +139,9 @@ class Workbench:
             for name, module in stage.modules.items():
                 module.load_state_dict(finished.part(name))
         outcome = Outcome(**finished.values)
+        # The list lives as long as the fit: it is kept free of tensors.
         self.outcomes.append(outcome)
-        return outcome
+        return replace(outcome, memory=finished.part(MEMORY))
 
     def record(self, stage: str, kind: type[Record], compute: Callable[[], Record]) -> Record:
         """Compute a record (a dataclass of arrays and plain values) once and keep it."""
@@ -197,7 +201,8 @@ class Workbench:
             state.best.restore(state.modules)
             selected, metrics = state.best.epoch, state.best.metrics
         outcome = Outcome(stage.name, schedule.epochs, selected, metrics, state.seen)
-        finished = Artifact(named_weights(stage.modules), asdict(outcome))
+        memory = {f"{MEMORY}/{name}": values for name, values in state.memory.items()}
+        finished = Artifact(named_weights(stage.modules) | memory, asdict(outcome))
         self.store.save(stage.name, finished)
         self.store.discard(partial)
         return finished
