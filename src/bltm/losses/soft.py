@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 
@@ -36,7 +34,9 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return soft_cross_entropy(logits, logits.softmax(-1))
 
 
-def prior_cross_entropy(logits: torch.Tensor, prior: torch.Tensor) -> torch.Tensor:
+def prior_cross_entropy(
+    logits: torch.Tensor, prior: torch.Tensor, weights: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return ``-Σ_k prior_k log(mean_B p_k)``, a scalar that couples the batch.
 
     Least when the mean prediction is the prior; it keeps a network from answering with one class.
@@ -48,11 +48,16 @@ def prior_cross_entropy(logits: torch.Tensor, prior: torch.Tensor) -> torch.Tens
         Shape (B, C).
     prior
         Class frequencies, shape (C,).
+    weights
+        Weight of each sample in the mean, shape (B,); all ones by default.
 
     Examples
     --------
     >>> prior_cross_entropy(torch.zeros(3, 4), torch.full((4,), 0.25)).exp().round()
     tensor(4.)
     """
-    log_mean = logits.log_softmax(-1).logsumexp(0) - math.log(len(logits))
+    if weights is None:
+        weights = torch.ones_like(logits[:, 0])
+    shares = weights / weights.sum()
+    log_mean = (logits.log_softmax(-1) + shares.log()[:, None]).logsumexp(0)
     return -(prior * log_mean).sum()
