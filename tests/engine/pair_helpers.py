@@ -29,7 +29,10 @@ def fixed_pair(first: torch.Tensor, second: torch.Tensor) -> dict[str, Fixed]:
 
 
 def batch_of(
-    labels: Sequence[int], moment: Moment | None = None, weight: torch.Tensor | None = None
+    labels: Sequence[int],
+    moment: Moment | None = None,
+    weight: torch.Tensor | None = None,
+    **extras: torch.Tensor,
 ) -> Batch:
     n = len(labels)
     return Batch(
@@ -37,7 +40,7 @@ def batch_of(
         x=torch.zeros(n, 1),
         y=torch.tensor(labels),
         weight=torch.ones(n) if weight is None else weight,
-        extras={},
+        extras=extras,
         moment=moment or Moment(),
     )
 

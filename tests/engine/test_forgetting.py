@@ -7,7 +7,7 @@ import pytest
 
 from bltm.core.errors import InputError
 from bltm.engine.batches import Moment
-from bltm.engine.forgetting import Forgetting, check_forgetting, check_share
+from bltm.engine.forgetting import Forgetting, check_share
 
 
 def test_the_ramp_is_a_share_of_the_epochs() -> None:
@@ -49,10 +49,10 @@ def test_settings_that_cannot_be_are_refused(
     ramp: float, exponent: float, mode: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        check_forgetting(ramp, exponent, mode)
+        Forgetting(0.3, ramp, exponent, mode)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_settings_that_can_be_are_not(value: Any) -> None:
     check_share("warm_up", value)
-    check_forgetting(value, 2.0, "code")
+    assert 0.0 <= Forgetting(0.3, value, 2.0, "code").keep(Moment(3, 9)) <= 1.0

@@ -76,6 +76,28 @@ def test_the_exchange_reaches_the_rows_that_the_other_network_chose() -> None:
     assert chosen[0] != chosen[1]
 
 
+def test_trusted_labels_are_exchanged_whatever_their_loss() -> None:
+    trusted = np.arange(60) % 2 == 0
+    seen = []
+
+    def step(modules: Modules, batch: Batch) -> torch.Tensor:
+        seen.append((batch.index.numpy(), batch.extras["trusted"].numpy()))
+        loss = exchange_step(lambda moment: 0.0)(modules, batch)
+        assert loss is not None
+        return loss
+
+    fit_pair(tiny_job(trusted=trusted), "stage", SCHEDULE, step)
+    for index, mask in seen:
+        np.testing.assert_array_equal(mask, trusted[index])
+    modules = fixed_pair(random_logits(0), random_logits(1))
+    mask = torch.arange(12) < 4
+    loss = exchange_step(lambda moment: 0.2)(modules, batch_of([0, 1, 2] * 4, trusted=mask))
+    assert loss is not None
+    loss.backward()
+    assert modules["classifier"].touched()[:4] == [0, 1, 2, 3]
+    assert len(modules["classifier"].touched()) == 5
+
+
 def test_both_networks_judge_the_labels_and_the_first_predicts() -> None:
     trusted = np.arange(60) < 5
     job = tiny_job(trusted=trusted)

@@ -14,6 +14,7 @@ from bltm.losses import (
     exchange_loss,
     forget_rate,
     keep_count,
+    kept_examples,
     self_paced_loss,
     small_loss,
     weighted_mean,
@@ -115,6 +116,21 @@ def test_a_permuted_batch_gives_the_same_examples(
 def test_of_equal_losses_the_first_are_kept() -> None:
     # Long enough for a sort that is not stable to show.
     assert small_loss(torch.zeros(1000), 300).tolist() == list(range(300))
+
+
+@given(BATCHES, SHARES, st.integers(0, 1000))
+def test_trusted_examples_are_kept_and_the_share_is_one_of_the_others(
+    losses: torch.Tensor, keep: float, seed: int
+) -> None:
+    trusted = torch.from_numpy(np.random.default_rng(seed).random(len(losses)) < 0.4)
+    sure = trusted.nonzero().squeeze(1).tolist()
+    others = [i for i in range(len(losses)) if i not in sure]
+    chosen = [others[i] for i in smallest(losses[others].tolist(), keep)] if others else []
+    kept = kept_examples(losses, keep, trusted)
+    assert sorted(kept.tolist()) == sorted(sure + chosen)
+    assert torch.equal(
+        kept_examples(losses, keep, torch.zeros_like(trusted)), kept_examples(losses, keep)
+    )
 
 
 @given(BATCHES, SHARES)

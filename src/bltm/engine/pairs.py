@@ -20,6 +20,7 @@ from bltm.core.errors import InputError
 from bltm.core.records import FitResult
 from bltm.engine.batches import Batch, Moment
 from bltm.engine.conclusion import conclude, disagreement
+from bltm.engine.forgetting import trusted_mask
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage, Schedule
@@ -42,13 +43,24 @@ class Pair:
 
 
 def fit_pair(job: Job, stage: str, schedule: Schedule, step: Step) -> Pair:
-    """Train two new networks, "classifier" and "peer" of the step, on the training split."""
+    """Train two new networks, "classifier" and "peer" of the step, on the training split.
+
+    Batches carry the mask "trusted" as an extra where there are labels known to be right.
+    """
     modules = {
         "classifier": job.new_classifier(stage),
         "peer": job.new_classifier(f"{stage}/peer"),
     }
     _check_start(job, modules)
-    outcome = job.train(stage, modules, step, schedule, score=noisy_label_score, passes=PASSES)
+    outcome = job.train(
+        stage,
+        modules,
+        step,
+        schedule,
+        score=noisy_label_score,
+        extras=trusted_mask(job),
+        passes=PASSES,
+    )
     return Pair(modules["classifier"], modules["peer"], outcome)
 
 
@@ -78,6 +90,7 @@ def exchange_step(keep: Callable[[Moment], float]) -> Step:
             cross_entropy(second, batch.y),
             batch.weight,
             keep(batch.moment),
+            batch.extras.get("trusted"),
         )
 
     return step

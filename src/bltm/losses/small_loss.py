@@ -52,7 +52,7 @@ def forget_rate(
 
 
 def keep_count(keep: float, n: int) -> int:
-    """Return how many of ``n`` examples a share is: rounded down, but at least one.
+    """Return how many of ``n`` examples a share is: rounded down, but one if there is any.
 
     Examples
     --------
@@ -73,6 +73,36 @@ def small_loss(losses: torch.Tensor, count: int) -> torch.Tensor:
     return losses.detach().argsort(stable=True)[:count]
 
 
+def kept_examples(
+    losses: torch.Tensor, keep: float, trusted: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the indices of the examples that a share of a batch keeps.
+
+    Parameters
+    ----------
+    losses
+        Of the examples of a batch, shape (B,).
+    keep
+        Share of the examples that is kept: those of smallest loss.
+    trusted
+        Mask of labels known to be right, shape (B,). They are all kept, and the share is one of
+        the others.
+
+    Examples
+    --------
+    >>> kept_examples(torch.tensor([3.0, 1.0, 2.0, 9.0]), keep=0.5)
+    tensor([1, 2])
+    >>> trusted = torch.tensor([False, False, False, True])
+    >>> kept_examples(torch.tensor([3.0, 1.0, 2.0, 9.0]), keep=0.4, trusted=trusted)
+    tensor([3, 1])
+    """
+    if trusted is None:
+        return small_loss(losses, keep_count(keep, len(losses)))
+    sure = int(trusted.sum())
+    ranked = losses.detach().masked_fill(trusted, -math.inf)
+    return small_loss(ranked, sure + keep_count(keep, len(losses) - sure))
+
+
 def weighted_mean(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the mean of some losses by weight, a scalar whose scale is that of one loss.
 
@@ -84,27 +114,33 @@ def weighted_mean(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     return (losses * weights).sum() / weights.sum()
 
 
-def self_paced_loss(losses: torch.Tensor, weights: torch.Tensor, keep: float) -> torch.Tensor:
+def self_paced_loss(
+    losses: torch.Tensor, weights: torch.Tensor, keep: float, trusted: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return the mean of a network's own small losses, a scalar that couples the batch.
 
     Parameters
     ----------
     losses, weights
         Of the examples of a batch, shape (B,).
-    keep
-        Share of the batch that is kept.
+    keep, trusted
+        Which examples are kept; see :func:`kept_examples`.
 
     Examples
     --------
     >>> self_paced_loss(torch.tensor([1.0, 9.0, 3.0]), torch.ones(3), keep=0.7)
     tensor(2.)
     """
-    kept = small_loss(losses, keep_count(keep, len(losses)))
+    kept = kept_examples(losses, keep, trusted)
     return weighted_mean(losses[kept], weights[kept])
 
 
 def exchange_loss(
-    first: torch.Tensor, second: torch.Tensor, weights: torch.Tensor, keep: float
+    first: torch.Tensor,
+    second: torch.Tensor,
+    weights: torch.Tensor,
+    keep: float,
+    trusted: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return ``mean of ℓ₁ over S₂ + mean of ℓ₂ over S₁``, a scalar that couples the batch.
 
@@ -117,8 +153,8 @@ def exchange_loss(
         ℓ₁ and ℓ₂, the losses of two networks on the examples of a batch, shape (B,).
     weights
         Of the examples, shape (B,).
-    keep
-        Share of the batch that is kept.
+    keep, trusted
+        Which examples are kept; see :func:`kept_examples`.
 
     Examples
     --------
@@ -126,8 +162,7 @@ def exchange_loss(
     >>> exchange_loss(first, second, torch.ones(2), keep=0.5)
     tensor(12.)
     """
-    count = keep_count(keep, len(first))
-    by_first, by_second = small_loss(first, count), small_loss(second, count)
+    by_first, by_second = (kept_examples(losses, keep, trusted) for losses in (first, second))
     return weighted_mean(first[by_second], weights[by_second]) + weighted_mean(
         second[by_first], weights[by_first]
     )
