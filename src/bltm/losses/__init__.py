@@ -5,6 +5,7 @@ from bltm.losses.cross_entropy import cross_entropy
 from bltm.losses.dmi import dmi_loss, label_joint
 from bltm.losses.forward import forward_nll, noisy_log_probs
 from bltm.losses.gce import generalised_cross_entropy, truncated_gce
+from bltm.losses.reweight import importance_weights, reweighted_cross_entropy
 from bltm.losses.small_loss import (
     exchange_loss,
     forget_rate,
@@ -26,6 +27,7 @@ __all__ = [
     "forget_rate",
     "forward_nll",
     "generalised_cross_entropy",
+    "importance_weights",
     "keep_count",
     "kept_examples",
     "label_joint",
@@ -33,6 +35,7 @@ __all__ = [
     "normalised_cross_entropy",
     "prior_cross_entropy",
     "reverse_cross_entropy",
+    "reweighted_cross_entropy",
     "self_paced_loss",
     "small_loss",
     "soft_cross_entropy",
