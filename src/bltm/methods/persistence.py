@@ -16,12 +16,13 @@ from bltm.core.errors import InputError
 from bltm.core.files import read_json, write_json
 from bltm.core.random import torch_stream
 from bltm.data.encoders import encoder_from_json
+from bltm.engine.parts_transition import PartsTransition
 from bltm.engine.store import Artifact, named_weights, read_artifact, write_artifact
 from bltm.engine.transition_model import ClassTransition, Transition, TransitionModel
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.nets.ensemble import Ensemble
 from bltm.nets.heads import PartsHead
-from bltm.nets.registry import make_net
+from bltm.nets.registry import make_net, make_trunk
 from bltm.nets.transition import make_transition_network
 from bltm.transition.revision import Revision
 
@@ -66,6 +67,12 @@ def describe_transition(transition: nn.Module | None) -> dict[str, Any] | None:
     """Return what it takes to make a transition of the same kind."""
     if isinstance(transition, ClassTransition):
         return {"kind": "class", "revised": transition.revision is not None}
+    if isinstance(transition, PartsTransition):
+        return {
+            "kind": "parts",
+            "shape": list(transition.parts.shape),
+            "revised": transition.revision is not None,
+        }
     if isinstance(transition, TransitionModel):
         parts = isinstance(transition.network.head, PartsHead)
         return {
@@ -86,6 +93,10 @@ def make_transition(
     revision = Revision(n_classes) if description["revised"] else None
     if description["kind"] == "class":
         return ClassTransition(torch.eye(n_classes), revision)
+    if description["kind"] == "parts":
+        parts = torch.zeros(description["shape"])
+        matrices = torch.zeros(len(parts), n_classes, n_classes)
+        return PartsTransition(make_trunk(net, shape)[0], parts, matrices, revision)
     network = make_transition_network(net, shape, n_classes, head=description["head"])
     return TransitionModel(network, revision)
 
