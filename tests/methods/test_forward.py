@@ -1,10 +1,13 @@
 """Forward correction: what the paper claims of it, and what goes wrong elsewhere."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
+import bltm
 from bltm.core.errors import InputError
 from bltm.core.matrix import sample_rows
 from bltm.engine.protocol import BUDGET
@@ -100,6 +103,19 @@ def test_a_uniform_t_leaves_nothing_to_learn() -> None:
     uniform = np.full((3, 3), 1 / 3)
     model = quick(transition=uniform, epochs=3, validation_fraction=0.0).fit(DATA.x, DATA.y_noisy)
     np.testing.assert_allclose([line["loss"] for line in model.history_], np.log(3), rtol=1e-6)
+
+
+def test_a_model_with_a_given_t_is_saved_and_can_be_fitted_again(tmp_path: Path) -> None:
+    T = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]])
+    model = quick(transition=T).fit(DATA.x, DATA.y_noisy)
+    model.save(tmp_path)
+    loaded = bltm.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(DATA.x), model.predict_proba(DATA.x))
+    np.testing.assert_array_equal(
+        loaded.predict_transition(DATA.x[:3]), model.predict_transition(DATA.x[:3])
+    )
+    again = loaded.fit(DATA.x, DATA.y_noisy)
+    np.testing.assert_array_equal(again.predict_proba(DATA.x), model.predict_proba(DATA.x))
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
