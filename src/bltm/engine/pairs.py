@@ -101,7 +101,7 @@ def conclude_pair(job: Job, pair: Pair, findings: dict[str, Any] | None = None) 
     everyone = np.arange(len(job.data))
     probs = [network_probs(job, network, everyone) for network in (pair.classifier, pair.peer)]
     suspicion = disagreement(
-        (probs[0] + probs[1]) / 2,
+        np.mean(probs, axis=0, dtype=np.float32),
         job.data.labels,
         "1 - f(x)[given label], mean of two networks, in sample",
     )

@@ -50,4 +50,4 @@ def forget_curve(x: FloatArray, time: float, end: float) -> float:
     logarithm = 1 - math.log1p(x8) / math.log1p(x8 + moved) if moved > 0 else 0.0
     rising = x0 * exponential + (1 - x0) * (x7 * power + (1 - x7) * logarithm)
     falling = x6 * (time / end) ** x5 + x10 * math.log1p(time**x11) / math.log1p(end**x11)
-    return min(max(rising - falling, 0.0), HIGHEST)
+    return float(min(max(rising - falling, 0.0), HIGHEST))
