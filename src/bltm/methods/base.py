@@ -28,6 +28,7 @@ from bltm.engine.job import Job
 from bltm.engine.predict import BATCH, stream_outputs
 from bltm.engine.progress import make_reporter
 from bltm.engine.schedule import PlannedStage, Schedule
+from bltm.engine.transition_model import Transition
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
 from bltm.methods.inputs import Weights, checked_labels, draw_seed, is_flat, noisy_data
@@ -109,8 +110,17 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         raise NotImplementedError
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
-        """Return the architecture for inputs of a shape."""
-        return self.net
+        """Return the architecture for inputs of a shape; the paper's ResNets for its preset.
+
+        It has 18 layers for grey images and 34 for colour.
+        """
+        if self.net != "auto" or self.preset == "default" or len(input_shape) != 3:
+            return self.net
+        return "resnet18" if input_shape[0] == 1 else "resnet34"
+
+    def _augment(self, input_shape: tuple[int, ...]) -> str:
+        """Return the name of the augmentation for inputs of a shape."""
+        return self.augment
 
     def _chosen(self, presets: Mapping[str, Recipe]) -> Recipe:
         """Return the preset that was asked for."""
@@ -200,7 +210,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         split = split_noisy(data, self.validation_fraction, self.seed_)
         reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
         bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
-        augment = get_augmentation(self.augment, self.input_shape_)
+        augment = get_augmentation(self._augment(self.input_shape_), self.input_shape_)
         job = Job(data, split, bench, self.net_, self.weights, augment)
         if before is not None:
             before(job)
@@ -244,7 +254,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             ``labels`` and ``probs``, each of shape (..., k).
         """
         check_is_fitted(self)
-        if self.transition_ is None:
+        if not isinstance(self.transition_, Transition):
             raise InputError(
                 "predict_transition",
                 f"{type(self).__name__} does not estimate a transition matrix",
@@ -320,7 +330,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             # How often each training example went through the training of a network.
             "passes": sum(o.examples_seen for o in bench.outcomes) / max(1, len(split.train)),
             "lengths": bench.lengths,
-            "augment": self.augment,
+            "augment": self._augment(self.input_shape_),
             "suspicion": result.suspicion.kind,
             "seconds": seconds,
         }
