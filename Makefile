@@ -25,7 +25,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
-	$(TEST_ENV) $(BIN)/python -m pytest -n 2
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -13,11 +13,46 @@ from typing import Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "APLClassifier": "bltm.methods.apl",
     "BLTMClassifier": "bltm.methods.bltm",
+    "CoTeachingClassifier": "bltm.methods.coteaching",
+    "CoTeachingPlusClassifier": "bltm.methods.coteaching_plus",
     "CrossEntropyClassifier": "bltm.methods.cross_entropy",
+    "DMIClassifier": "bltm.methods.dmi",
+    "DecouplingClassifier": "bltm.methods.decoupling",
+    "DivideMixClassifier": "bltm.methods.dividemix",
+    "ForwardClassifier": "bltm.methods.forward",
+    "GCEClassifier": "bltm.methods.gce",
+    "JointClassifier": "bltm.methods.joint",
+    "MentorNetClassifier": "bltm.methods.mentornet",
+    "PTDClassifier": "bltm.methods.ptd",
+    "ReweightClassifier": "bltm.methods.reweight",
+    "S2EClassifier": "bltm.methods.s2e",
+    "TRevisionClassifier": "bltm.methods.t_revision",
     "load": "bltm.methods.persistence",
+    "make_method": "bltm.methods.registry",
 }
-__all__ = ["BLTMClassifier", "CrossEntropyClassifier", "__version__", "load"]
+__all__ = [
+    "APLClassifier",
+    "BLTMClassifier",
+    "CoTeachingClassifier",
+    "CoTeachingPlusClassifier",
+    "CrossEntropyClassifier",
+    "DMIClassifier",
+    "DecouplingClassifier",
+    "DivideMixClassifier",
+    "ForwardClassifier",
+    "GCEClassifier",
+    "JointClassifier",
+    "MentorNetClassifier",
+    "PTDClassifier",
+    "ReweightClassifier",
+    "S2EClassifier",
+    "TRevisionClassifier",
+    "__version__",
+    "load",
+    "make_method",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,10 +17,11 @@ from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.losses import transition_nll
 from bltm.methods.bltm.correct import correct
-from bltm.methods.bltm.learn_transition import copy_trunk, learn_transition
+from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import DEFAULT, PAPER, Recipe
 from bltm.methods.bltm.revise import revise
 from bltm.nets.transition import TransitionNetwork, make_transition_network
+from bltm.nets.weights import copy_fitting
 from bltm.transition.revision import Revision
 from engine.helpers import blobs, tiny_job, weights_of
 
@@ -108,7 +109,7 @@ def test_the_trunk_starts_from_the_warmed_up_network_where_the_recipe_says_so() 
     job = tiny_job()
     warm = fit_cross_entropy(job, "warm_up", SHORT)
     network = make_transition_network("mlp", (4,), 3)
-    copy_trunk(warm, network)
+    copy_fitting(warm, network.trunk)
     own = network.trunk.state_dict()
     for name, value in warm.state_dict().items():
         if not name.startswith("fc."):

@@ -8,10 +8,11 @@ import torch
 
 from bltm.core.errors import InputError
 from bltm.core.records import Collected, Posterior
+from bltm.engine.class_transition import counted_matrix
 from bltm.engine.schedule import Schedule
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.methods.bltm.collect import COLLECTORS, collect
-from bltm.methods.bltm.learn_transition import count_base, learn_transition
+from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import DEFAULT
 from bltm.nets.transition import make_transition_network
 from engine.helpers import blobs, tiny_job, weights_of
@@ -71,9 +72,9 @@ def test_trusted_examples_are_not_counted_in_the_class_matrix() -> None:
     trusted = np.arange(60) % 3 == 0
     job = tiny_job(trusted=trusted)
     probs = np.random.default_rng(0).dirichlet(np.ones(3), 60).astype(np.float32)
-    base = count_base(job, Posterior(probs, True, ""))
+    base = counted_matrix(job, Posterior(probs, True, ""))
     probs[trusted] = 1 / 3
-    np.testing.assert_array_equal(count_base(job, Posterior(probs, True, "")), base)
+    np.testing.assert_array_equal(counted_matrix(job, Posterior(probs, True, "")), base)
 
 
 def test_trusting_right_labels_helps_and_every_trusted_label_is_learned() -> None:

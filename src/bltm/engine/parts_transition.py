@@ -17,6 +17,7 @@ from bltm.engine.job import Job
 from bltm.engine.predict import predict
 from bltm.engine.transition_model import Transition
 from bltm.nets.registry import make_trunk
+from bltm.nets.weights import copy_fitting
 from bltm.transition.anchors import anchor_indices, anchor_rows
 from bltm.transition.parts import (
     coefficients,
@@ -149,9 +150,7 @@ def frozen_trunk(job: Job, stage: str, network: nn.Module) -> nn.Module:
     and keeps the trained weights where they fit; the others are random.
     """
     trunk = job.bench.new(f"{stage}/trunk", lambda: make_trunk(job.net, job.data.examples.shape)[0])
-    own, trained = trunk.state_dict(), network.state_dict()
-    shared = {k: v for k, v in trained.items() if k in own and own[k].shape == v.shape}
-    trunk.load_state_dict(own | shared)
+    copy_fitting(network, trunk)
     return trunk.requires_grad_(False).eval()
 
 

@@ -8,9 +8,23 @@ from functools import partial
 from typing import Any
 
 from bltm.core.errors import InputError
+from bltm.methods.apl import APLClassifier
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm import BLTMClassifier
+from bltm.methods.coteaching import CoTeachingClassifier
+from bltm.methods.coteaching_plus import CoTeachingPlusClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
+from bltm.methods.decoupling import DecouplingClassifier
+from bltm.methods.dividemix import DivideMixClassifier
+from bltm.methods.dmi import DMIClassifier
+from bltm.methods.forward import ForwardClassifier
+from bltm.methods.gce import GCEClassifier
+from bltm.methods.joint import JointClassifier
+from bltm.methods.mentornet import MentorNetClassifier
+from bltm.methods.ptd import PTDClassifier
+from bltm.methods.reweight import ReweightClassifier
+from bltm.methods.s2e import S2EClassifier
+from bltm.methods.t_revision import TRevisionClassifier
 
 
 @dataclass(frozen=True)
@@ -42,19 +56,66 @@ class Method:
     gives: str
 
 
-CORRECTION = "instance-dependent T"
+LOSS, TRAINING, REFINING = "robust loss", "sample selection", "label refinement"
+CLASS, INSTANCE = "class-dependent T", "instance-dependent T"
+RATE, PAIR, T = "noise rate", "two networks", "T"
 
 _ROWS = (
     Method("cross-entropy", CrossEntropyClassifier, "baseline", "-", (), "-"),
+    Method("gce", GCEClassifier, LOSS, "Zhang and Sabuncu, NeurIPS 2018", (), "-"),
+    Method("apl", APLClassifier, LOSS, "Ma et al., ICML 2020", (), "-"),
+    Method(
+        "decoupling",
+        DecouplingClassifier,
+        TRAINING,
+        "Malach and Shalev-Shwartz, NeurIPS 2017",
+        (PAIR,),
+        "-",
+    ),
+    Method("mentornet", MentorNetClassifier, TRAINING, "Jiang et al., ICML 2018", (RATE,), "-"),
+    Method(
+        "coteaching", CoTeachingClassifier, TRAINING, "Han et al., NeurIPS 2018", (RATE, PAIR), "-"
+    ),
+    Method(
+        "coteaching-plus",
+        CoTeachingPlusClassifier,
+        TRAINING,
+        "Yu et al., ICML 2019",
+        (RATE, PAIR),
+        "-",
+    ),
+    Method("joint", JointClassifier, REFINING, "Tanaka et al., CVPR 2018", (), "-"),
+    Method("dmi", DMIClassifier, LOSS, "Xu et al., NeurIPS 2019", (), "-"),
+    Method("forward", ForwardClassifier, CLASS, "Patrini et al., CVPR 2017", (T,), "T"),
+    Method("reweight", ReweightClassifier, CLASS, "Liu and Tao, TPAMI 2016", (T,), "T"),
+    Method("s2e", S2EClassifier, TRAINING, "Yao et al., ICML 2020", (PAIR,), "-"),
+    Method("t-revision", TRevisionClassifier, CLASS, "Xia et al., NeurIPS 2019", (T,), "T"),
+    Method("ptd", PTDClassifier, INSTANCE, "Xia et al., NeurIPS 2020", (T,), "T(x)"),
+    Method(
+        "ptd-v",
+        partial(PTDClassifier, revision=True),
+        INSTANCE,
+        "Xia et al., NeurIPS 2020",
+        (T,),
+        "T(x)",
+    ),
+    Method(
+        "dividemix",
+        DivideMixClassifier,
+        REFINING,
+        "Li et al., ICLR 2020",
+        (RATE, PAIR, "augmentation"),
+        "-",
+    ),
     Method(
         "bltm",
         partial(BLTMClassifier, revision=False),
-        CORRECTION,
+        INSTANCE,
         "Yang et al., ICML 2022",
-        ("T",),
+        (T,),
         "T(x)",
     ),
-    Method("bltm-v", BLTMClassifier, CORRECTION, "Yang et al., ICML 2022", ("T",), "T(x)"),
+    Method("bltm-v", BLTMClassifier, INSTANCE, "Yang et al., ICML 2022", (T,), "T(x)"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ROWS}

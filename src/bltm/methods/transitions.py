@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from bltm.core.errors import InputError
-from bltm.engine.transition_model import TransitionModel
+from bltm.engine.transition_model import Transition
 
 LARGEST = 2 * 1024**3
 # Entries of T*(x) that a batch may have: 64 MB.
@@ -26,17 +25,13 @@ class TopTransitions(NamedTuple):
 
 
 def row_of(
-    transition: nn.Module, labels: NDArray[np.int64]
+    transition: Transition, labels: NDArray[np.int64]
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Return the function from inputs and indices to the row of each example's label."""
     codes = torch.from_numpy(labels)
 
     def rows(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        wanted = codes[index].to(x.device)
-        if isinstance(transition, TransitionModel):
-            return transition.rows(x, wanted)
-        T: torch.Tensor = transition(x)
-        return T[torch.arange(len(T), device=T.device), wanted]
+        return transition.rows(x, codes[index].to(x.device))
 
     return rows
 

@@ -115,3 +115,14 @@ def _check_names(
             f"{path} does not fit the network ({'; '.join(problems)})",
             "Use weights of the same architecture, stem and number of input channels.",
         )
+
+
+def copy_fitting(source: nn.Module, target: nn.Module) -> None:
+    """Copy weights and buffers of one network into another, where name and shape are the same."""
+    own = target.state_dict()
+    shared = {
+        key: value
+        for key, value in source.state_dict().items()
+        if key in own and own[key].shape == value.shape
+    }
+    target.load_state_dict(own | shared)

@@ -138,11 +138,9 @@ class BLTMClassifier(NoisyLabelClassifier):
         return recipe, collector, threshold_of(rho_max)
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
-        """Return the paper's ResNets for its presets: 18 layers for grey images, 34 for colour."""
-        if self.net != "auto" or self.preset == "default" or len(input_shape) != 3:
-            return self.net
-        depth = "resnet18" if input_shape[0] == 1 else "resnet34"
-        return f"{depth}-unpadded" if self.preset == "authors" else depth
+        """Return the architecture; the authors' ResNets have a stem without padding."""
+        net = super()._net(input_shape)
+        return f"{net}-unpadded" if self.preset == "authors" and net != self.net else net
 
 
 def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:

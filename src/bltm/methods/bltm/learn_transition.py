@@ -9,15 +9,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from bltm.core.records import Collected, FloatArray, Posterior
+from bltm.core.records import Collected, Posterior
 from bltm.engine.batches import Batch
+from bltm.engine.class_transition import counted_matrix
 from bltm.engine.job import Job
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import TransitionModel
 from bltm.losses import transition_nll
 from bltm.methods.bltm.presets import Recipe
 from bltm.nets.transition import TransitionNetwork, make_transition_network
-from bltm.transition.counting import class_transition, counted_transition
+from bltm.nets.weights import copy_fitting
 
 
 def learn_transition(
@@ -42,7 +43,7 @@ def learn_transition(
     warm
         The warmed-up network, when training starts from it.
     """
-    base = count_base(job, posterior) if recipe.residual else None
+    base = counted_matrix(job, posterior) if recipe.residual else None
     network = job.bench.new(
         stage,
         lambda: make_transition_network(
@@ -51,7 +52,7 @@ def learn_transition(
     )
     assert isinstance(network, TransitionNetwork)
     if warm is not None:
-        copy_trunk(warm, network)
+        copy_fitting(warm, network.trunk)
     bayes = np.full(len(job.data), -1, dtype=np.int64)
     bayes[collected.indices] = collected.bayes_labels
     index = collected.indices[~job.data.trusted[collected.indices]]
@@ -68,24 +69,3 @@ def learn_transition(
         modules = {"transition": network}
         job.train(stage, modules, step, recipe.transition, extras=extras, index=index)
     return TransitionModel(network).requires_grad_(False).eval()
-
-
-def count_base(job: Job, posterior: Posterior) -> FloatArray:
-    """Return the class-dependent matrix that confident learning counts on the training split."""
-    index = job.split.train[~job.data.trusted[job.split.train]]
-    if len(index) == 0:
-        # Every label was checked: all there is to count is that they are right.
-        labels = job.data.labels[job.split.train]
-        return counted_transition(labels, labels, job.data.n_classes)
-    return class_transition(posterior.probs[index], job.data.labels[index], job.data.weights[index])
-
-
-def copy_trunk(warm: nn.Module, network: TransitionNetwork) -> None:
-    """Copy weights and buffers of the warmed-up network into the trunk, where they fit."""
-    own = network.trunk.state_dict()
-    shared = {
-        key: value
-        for key, value in warm.state_dict().items()
-        if key in own and own[key].shape == value.shape
-    }
-    network.trunk.load_state_dict(own | shared)
