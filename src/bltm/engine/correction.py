@@ -1,4 +1,4 @@
-"""Forward correction (Eq. 5): train a classifier of right labels through a known transition."""
+"""Train a classifier of right labels through a known transition, by forward correction (Eq. 5)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from bltm.engine.batches import Batch
 from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
 from bltm.engine.selection import Score
-from bltm.engine.stage import Modules
+from bltm.engine.stage import Modules, Step
 from bltm.engine.transition_model import Corrected, Transition, column_of_given_label
 from bltm.losses import forward_nll
 
 
 def fit_corrected(
-    job: Job, stage: str, schedule: Schedule, transition: Transition, start: nn.Module | None
+    job: Job,
+    stage: str,
+    schedule: Schedule,
+    transition: Transition,
+    start: nn.Module | None,
+    step: Step | None = None,
 ) -> Corrected:
-    """Train a classifier of right labels on Eq. 5 with the transition fixed.
+    """Train a classifier of right labels with the transition fixed.
 
     Parameters
     ----------
@@ -30,13 +35,15 @@ def fit_corrected(
         T or T(x), fixed.
     start
         The network to start from, or None for a random start.
+    step
+        Gives the loss from the extras "columns", the columns of the given labels; Eq. 5 by default.
     """
     classifier = start_classifier(job, stage, start)
     columns = column_of_given_label(job, transition)
     job.train(
         stage,
         {"classifier": classifier},
-        forward_step,
+        step or forward_step,
         schedule,
         score=corrected_score(transition),
         extras={"columns": columns},

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from bltm.engine.batches import Batch
-from bltm.engine.correction import corrected_score, start_classifier
+from bltm.engine.correction import fit_corrected, start_classifier
 from bltm.engine.job import Job
 from bltm.engine.parts_transition import PartsTransition
 from bltm.engine.predict import predict
@@ -42,28 +42,8 @@ PUBLISHED_REVISION = Schedule(200, 5e-7, "adam", weight_decay=1e-4, select="accu
 def fit_reweighted(
     job: Job, stage: str, schedule: Schedule, transition: Transition, start: nn.Module | None
 ) -> Corrected:
-    """Train a classifier of right labels on reweighted cross-entropy with the transition fixed.
-
-    Parameters
-    ----------
-    job, stage, schedule
-        The fit, the stage's name, and how long.
-    transition
-        T or T(x), fixed.
-    start
-        The network to start from, or None for a random start.
-    """
-    classifier = start_classifier(job, stage, start)
-    columns = column_of_given_label(job, transition)
-    job.train(
-        stage,
-        {"classifier": classifier},
-        reweighted_step,
-        schedule,
-        score=corrected_score(transition),
-        extras={"columns": columns},
-    )
-    return Corrected(classifier, transition, columns)
+    """Train a classifier on reweighted cross-entropy; arguments are those of ``fit_corrected``."""
+    return fit_corrected(job, stage, schedule, transition, start, reweighted_step)
 
 
 def reweighted_step(modules: Modules, batch: Batch) -> torch.Tensor:
