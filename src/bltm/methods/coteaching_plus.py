@@ -8,38 +8,27 @@ import torch
 
 from bltm.core.records import FitResult
 from bltm.engine.batches import Batch
-from bltm.engine.forgetting import RAMPS, Forgetting, check_share
+from bltm.engine.forgetting import Forgetting, check_share
 from bltm.engine.job import Job
-from bltm.engine.noise_rate import find_noise_rate, plan_noise_rate
 from bltm.engine.pairs import conclude_pair, exchange_step, fit_pair, pair_logits, plan_pair
-from bltm.engine.protocol import CT200, CYCLE
-from bltm.engine.schedule import PlannedStage
+from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules, Step
 from bltm.losses import cross_entropy
 from bltm.losses.small_loss import exchange_loss
-from bltm.methods.base import NoisyLabelClassifier
+from bltm.methods.small_loss import SmallLossClassifier
 
 STAGE = "coteaching_plus"
-PRESETS = {"default": CYCLE, "paper": CT200}
 WARM_UPS = {"default": 0.5, "paper": 0.1}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CoTeachingPlusClassifier(NoisyLabelClassifier):
+class CoTeachingPlusClassifier(SmallLossClassifier):
     """Two networks that exchange small losses, after a while only where they disagree.
 
     Parameters
     ----------
-    noise_rate
-        Share of wrong labels, and so of the examples that are left out; None estimates it.
-    ramp
-        Share of the training over which the left out part rises to ``noise_rate``; None takes the
-        preset's (a half, or 10 of 200 epochs for "paper").
-    exponent
-        Of the rise.
-    forget
-        "paper" for ``noise_rate · min(epoch^exponent / ramp, 1)``, "code" for the table in the
-        authors' code; see :func:`bltm.losses.forget_rate`.
+    noise_rate, ramp, exponent, forget
+        How much of each batch is left out; see :class:`SmallLossClassifier`.
     warm_up
         Share of the training, from its start, that is Co-teaching on whole batches; None takes the
         preset's (a half, or 20 of 200 epochs for "paper").
@@ -59,35 +48,18 @@ class CoTeachingPlusClassifier(NoisyLabelClassifier):
     True
     """
 
-    couples_batch = "which examples are kept depends on the losses of the whole batch"
-
-    noise_rate: float | None = None
-    ramp: float | None = None
-    exponent: float = 1.0
-    forget: str = "paper"
     warm_up: float | None = None
     double_softmax: bool = False
 
-    def plan(self, n: int) -> list[PlannedStage]:
-        """Return the stages of the noise rate's estimate, and the one of both networks."""
-        self._forgetting(noise_rate=0.0)
+    def _planned(self, n: int, schedule: Schedule) -> PlannedStage:
         check_share("warm_up", self._warm_up())
-        return [
-            *plan_noise_rate(n, self.noise_rate, self.epochs, self.batch_size),
-            plan_pair(STAGE, self._schedule(PRESETS), n),
-        ]
+        return plan_pair(STAGE, schedule, n)
 
-    def _fit(self, job: Job) -> FitResult:
-        schedule = self.plan(len(job.split.train))[-1].schedule
-        rate = find_noise_rate(job, self.noise_rate, self.epochs, self.batch_size)
-        forgetting = self._forgetting(rate.value)
+    def _fit_kept(
+        self, job: Job, schedule: Schedule, forgetting: Forgetting, findings: dict[str, object]
+    ) -> FitResult:
         step = exchange_disagreement_step(forgetting, self._warm_up(), self.double_softmax)
-        pair = fit_pair(job, STAGE, schedule, step)
-        return conclude_pair(job, pair, rate.findings())
-
-    def _forgetting(self, noise_rate: float) -> Forgetting:
-        ramp = self._chosen(RAMPS) if self.ramp is None else self.ramp
-        return Forgetting(noise_rate, ramp, self.exponent, self.forget)
+        return conclude_pair(job, fit_pair(job, STAGE, schedule, step), findings)
 
     def _warm_up(self) -> float:
         return self._chosen(WARM_UPS) if self.warm_up is None else self.warm_up

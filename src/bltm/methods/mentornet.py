@@ -9,36 +9,25 @@ import torch
 from bltm.core.records import FitResult
 from bltm.engine.batches import Batch
 from bltm.engine.conclusion import conclude
-from bltm.engine.forgetting import RAMPS, Forgetting, trusted_mask
+from bltm.engine.forgetting import Forgetting, trusted_mask
 from bltm.engine.job import Job
-from bltm.engine.noise_rate import find_noise_rate, plan_noise_rate
-from bltm.engine.protocol import CT200, CYCLE
-from bltm.engine.schedule import PlannedStage
+from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules, Step
 from bltm.engine.supervised import cross_entropy_step, noisy_label_score
 from bltm.losses.small_loss import self_paced_loss
-from bltm.methods.base import NoisyLabelClassifier
+from bltm.methods.small_loss import SmallLossClassifier
 
 STAGE = "mentornet"
-PRESETS = {"default": CYCLE, "paper": CT200}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MentorNetClassifier(NoisyLabelClassifier):
+class MentorNetClassifier(SmallLossClassifier):
     """One network that learns from the examples of each batch that have its smallest losses.
 
     Parameters
     ----------
-    noise_rate
-        Share of wrong labels, and so of each batch that is left out; None estimates it.
-    ramp
-        Share of the training over which the left out part rises to ``noise_rate``; None takes the
-        preset's (a half, or 10 of 200 epochs for "paper").
-    exponent
-        Of the rise.
-    forget
-        "paper" for ``noise_rate · min(epoch^exponent / ramp, 1)``, "code" for the table in the code
-        of Co-teaching; see :func:`bltm.losses.forget_rate`.
+    noise_rate, ramp, exponent, forget
+        How much of each batch is left out; see :class:`SmallLossClassifier`.
 
     References
     ----------
@@ -53,39 +42,22 @@ class MentorNetClassifier(NoisyLabelClassifier):
     True
     """
 
-    couples_batch = "which examples are kept depends on the losses of the whole batch"
+    def _planned(self, n: int, schedule: Schedule) -> PlannedStage:
+        return PlannedStage(STAGE, schedule, n)
 
-    noise_rate: float | None = None
-    ramp: float | None = None
-    exponent: float = 1.0
-    forget: str = "paper"
-
-    def plan(self, n: int) -> list[PlannedStage]:
-        """Return the stages of the noise rate's estimate, and the one of the network."""
-        self._forgetting(noise_rate=0.0)
-        return [
-            *plan_noise_rate(n, self.noise_rate, self.epochs, self.batch_size),
-            PlannedStage(STAGE, self._schedule(PRESETS), n),
-        ]
-
-    def _fit(self, job: Job) -> FitResult:
-        schedule = self.plan(len(job.split.train))[-1].schedule
-        rate = find_noise_rate(job, self.noise_rate, self.epochs, self.batch_size)
-        forgetting = self._forgetting(rate.value)
-        classifier = job.new_classifier(STAGE)
+    def _fit_kept(
+        self, job: Job, schedule: Schedule, forgetting: Forgetting, findings: dict[str, object]
+    ) -> FitResult:
+        modules = {"classifier": job.new_classifier(STAGE)}
         job.train(
             STAGE,
-            {"classifier": classifier},
+            modules,
             self_paced_step(forgetting),
             schedule,
             score=noisy_label_score,
             extras=trusted_mask(job),
         )
-        return conclude(job, classifier, findings=rate.findings())
-
-    def _forgetting(self, noise_rate: float) -> Forgetting:
-        ramp = self._chosen(RAMPS) if self.ramp is None else self.ramp
-        return Forgetting(noise_rate, ramp, self.exponent, self.forget)
+        return conclude(job, modules["classifier"], findings=findings)
 
 
 def self_paced_step(forgetting: Forgetting) -> Step:
