@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from bltm.core.errors import InputError
 from bltm.engine.batches import Batch
-from bltm.engine.protocol import BUDGET, LENGTHS
+from bltm.engine.protocol import BUDGET
 from bltm.engine.stage import Modules
 from bltm.methods.dividemix import DivideMixClassifier, estimator
 from bltm.methods.dividemix.divide import LossMixture
@@ -74,7 +74,7 @@ def test_the_budget_is_kept_with_all_lengths() -> None:
         "warm_up",
         "divide_and_mix",
     ]
-    assert sum(stage.work for stage in stages) / 10_000 == 6 + 2 * 3 + 4 * sum(LENGTHS) <= BUDGET
+    assert sum(stage.work for stage in stages) / 10_000 == 6 + 2 * 6 + 4 * (6 + 12) <= BUDGET
     assert len(DivideMixClassifier(noise_rate=0.3).plan(100)) == 2
     assert len(DivideMixClassifier(lambda_u=0.0).plan(100)) == 2
 
@@ -140,7 +140,8 @@ def test_the_views_of_a_step_differ_and_the_losses_that_divide_are_of_plain_imag
     assert steps == 2
     per_network = -(-len(job.split.train) // 32)
     # One view for a step of the warm-up, two for each network's step of the main stage.
-    assert len(calls) == 2 * per_network + 2 * 2 * 2 * per_network
+    # Two epochs of two networks with two views; the warm-up has plain images.
+    assert len(calls) == 2 * 2 * 2 * per_network
     main = calls[2 * per_network :]
     assert all(torch.equal(a, b) for a, b in zip(main[::2], main[1::2], strict=True))
 
@@ -268,13 +269,14 @@ def test_absent_classes_and_weights(watched: list[dict[str, Any]]) -> None:
     ("parameters", "expected"),
     [
         ({"noise_rate": 0.2}, 0.0),
-        ({"noise_rate": 0.35}, 12.5),
+        ({"noise_rate": 0.45}, 0.0),
+        ({"noise_rate": 0.35, "confidence_penalty": False}, 12.5),
         ({"noise_rate": 0.8}, 25.0),
         ({"noise_rate": 0.8, "lambda_u": 3.0}, 3.0),
     ],
 )
 def test_the_weight_of_the_unlabelled_loss_follows_the_noise_rate_or_is_given(
-    watched: list[dict[str, Any]], parameters: dict[str, float], expected: float
+    watched: list[dict[str, Any]], parameters: dict[str, Any], expected: float
 ) -> None:
     model = quick(epochs=1, **parameters).fit(DATA.x, DATA.y_noisy)
     assert watched[0]["lambda_u"] == pytest.approx(expected)
@@ -285,7 +287,7 @@ def test_the_weight_of_the_unlabelled_loss_follows_the_noise_rate_or_is_given(
 def test_an_estimated_noise_rate_is_recorded() -> None:
     found = quick(noise_rate=None).fit(DATA.x, DATA.y_noisy).findings_
     assert found["assumed_noise_rate_source"] == "estimated"
-    assert found["lambda_u"] == estimator.usual_lambda_u(found["assumed_noise_rate"])
+    assert found["lambda_u"] == estimator.usual_lambda_u(found["assumed_noise_rate"], True)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bltm.engine.batches import Moment
 from bltm.engine.conclusion import conclude
 from bltm.engine.job import Job
 from bltm.engine.noise_rate import check_noise_rate, find_noise_rate, plan_noise_rate
-from bltm.engine.protocol import CYCLE
+from bltm.engine.protocol import CYCLE, LENGTHS
 from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules
 from bltm.methods.base import NoisyLabelClassifier
@@ -47,6 +47,9 @@ class Recipe:
         Schedules of both stages. Half of the paper's batches is labelled, so its 64 are our 128.
     ramp
         Share of the main stage in which the weight of the unlabelled loss rises.
+    augmented_warm_up
+        Whether the warm-up augments too. In a short one a network that has to learn the changes as
+        well is late with the hard classes, and their losses then pass for those of wrong labels.
     equal_parts
         Whether a batch has as many unlabelled examples as labelled ones, however often they have to
         come, and an epoch is one pass over the labelled; else it is one pass over all examples.
@@ -55,6 +58,7 @@ class Recipe:
     warm_up: Schedule
     main: Schedule
     ramp: float
+    augmented_warm_up: bool
     equal_parts: bool
 
 
@@ -62,32 +66,46 @@ _PUBLISHED = Schedule(10, 0.02, "sgd", weight_decay=5e-4)
 
 PRESETS = {
     "default": Recipe(
-        warm_up=replace(CYCLE, epochs=3, lengths=(), select="last"),
-        main=CYCLE,
+        warm_up=replace(CYCLE, epochs=6, lengths=(), select="last"),
+        # The shortest of the common lengths would not fit into the budget beside the others.
+        main=replace(CYCLE, lengths=LENGTHS[1:]),
         ramp=0.25,
+        augmented_warm_up=False,
         equal_parts=False,
     ),
     "paper": Recipe(
         warm_up=_PUBLISHED,
         main=replace(_PUBLISHED, epochs=290, decay="steps", milestones=(140,), select="accuracy"),
         ramp=16 / 290,
+        augmented_warm_up=True,
         equal_parts=True,
     ),
 }
 
 
-def usual_lambda_u(noise_rate: float) -> float:
+def usual_lambda_u(noise_rate: float, structured: bool) -> float:
     """Return the weight of the unlabelled loss for a share of wrong labels.
 
-    The published settings for CIFAR-10 have 0 at 20 % and 25 at 50 % and 80 %; between the first
-    two we go in a line.
+    The published settings for symmetric noise on CIFAR-10 have 0 at 20 % and 25 at 50 % and 80 %;
+    for noise that depends on the class (40 %) and on real images (Clothing1M) they have 0. Between
+    two of them we go in a line.
+
+    Parameters
+    ----------
+    noise_rate
+        Share of wrong labels.
+    structured
+        Whether noise depends on class or instance.
 
     Examples
     --------
-    >>> [round(usual_lambda_u(rate), 1) for rate in (0.1, 0.2, 0.35, 0.5, 0.8)]
+    >>> [round(usual_lambda_u(rate, False), 1) for rate in (0.1, 0.2, 0.35, 0.5, 0.8)]
     [0.0, 0.0, 12.5, 25.0, 25.0]
+    >>> [usual_lambda_u(rate, True) for rate in (0.4, 0.5, 0.8)]
+    [0.0, 0.0, 25.0]
     """
-    return 25.0 * min(1.0, max(0.0, (noise_rate - 0.2) / (0.5 - 0.2)))
+    none, all_of_it = (0.5, 0.8) if structured else (0.2, 0.5)
+    return 25.0 * min(1.0, max(0.0, (noise_rate - none) / (all_of_it - none)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -104,8 +122,8 @@ class DivideMixClassifier(NoisyLabelClassifier):
         Share of wrong labels, on which the weight of the unlabelled loss depends; None estimates
         it.
     lambda_u
-        That weight itself; None takes 0 up to a noise rate of 20 %, 25 from 50 % on, and a line
-        between.
+        That weight itself; None takes 0 up to a noise rate of 50 %, 25 from 80 % on, and a line
+        between; without ``confidence_penalty`` 0 up to 20 % and 25 from 50 % on.
     alpha
         Of the Beta distribution of MixUp's coefficient.
     temperature
@@ -171,7 +189,14 @@ class DivideMixClassifier(NoisyLabelClassifier):
         lambda_u, findings = self._weight_of_unlabelled(job)
         networks = {name: job.new_classifier(name) for name in NETWORKS}
         step = partial(warm_up_step, self.confidence_penalty)
-        job.train(WARM_UP, networks, step, recipe.warm_up, passes=len(NETWORKS))
+        job.train(
+            WARM_UP,
+            networks,
+            step,
+            recipe.warm_up,
+            passes=len(NETWORKS),
+            augment=job.augment if recipe.augmented_warm_up else None,
+        )
         self._divide_and_mix(job, recipe, networks, lambda_u)
         everyone = np.arange(len(job.data))
         w = np.stack(
@@ -249,7 +274,7 @@ class DivideMixClassifier(NoisyLabelClassifier):
         if self.lambda_u is not None:
             return float(self.lambda_u), {}
         rate = find_noise_rate(job, self.noise_rate, self.epochs, self.batch_size)
-        return usual_lambda_u(rate.value), rate.findings()
+        return usual_lambda_u(rate.value, self.confidence_penalty), rate.findings()
 
     def _prior(self, job: Job) -> torch.Tensor:
         """Return the class frequencies that the mean prediction is held to."""
