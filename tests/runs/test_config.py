@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bltm.core.errors import InputError
-from bltm.runs.config import RunConfig
+from bltm.runs.config import RunConfig, parse_parameters
 
 
 @given(
@@ -50,3 +50,27 @@ def test_estimator__option_of_another_method__is_refused(name: str) -> None:
     value = 0.1 if name == "rho_max" else "covering"
     with pytest.raises(InputError, match=f"{name}: is not an option"):
         RunConfig("x", method="cross-entropy", **{name: value}).make_estimator()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "message"),
+    [
+        ("gce", {"q": "abc"}, "q: must be a number, got 'abc'"),
+        ("gce", {"q": True}, "q: must be a number, got True"),
+        ("gce", {"truncated": "yes"}, "truncated: must be true or false, got 'yes'"),
+        ("mentornet", {"ramp": "slow"}, "set: ramp: a value is of the wrong kind"),
+        ("gce", {"rate": 1}, "rate: is not an option.*q, threshold, truncated"),
+    ],
+)
+def test_parameters__of_the_wrong_kind__are_refused(
+    method: str, parameters: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        RunConfig("x.csv", method=method, parameters=parameters).make_estimator()
+
+
+def test_parameters__reach_the_estimator() -> None:
+    config = RunConfig("x.csv", method="gce", parameters=parse_parameters(["q=0.5"]))
+    assert config.make_estimator().get_params()["q"] == 0.5
+    with pytest.raises(InputError, match="set: needs NAME=VALUE, got 'q'"):
+        parse_parameters(["q"])

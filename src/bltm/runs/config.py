@@ -170,8 +170,14 @@ class RunConfig:
         if self.weights is not None and not Path(self.weights).is_file():
             raise InputError("weights", f"there is no file '{self.weights}'")
         _check_names(self)
+        for name, value in self.parameters.items():
+            _check_kind(name, value, known[name])
         estimator.set_params(**given)
-        estimator.plan(2)  # raises for presets, collectors and numbers that cannot be
+        try:
+            estimator.plan(2)  # raises for presets, collectors and numbers that cannot be
+        except TypeError as error:
+            names = ", ".join(self.parameters)
+            raise InputError("set", f"{names}: a value is of the wrong kind ({error})") from error
         return estimator
 
 
@@ -193,6 +199,15 @@ def parse_parameters(pairs: Sequence[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             parameters[name] = value
     return parameters
+
+
+def _check_kind(name: str, value: Any, default: Any) -> None:
+    """Refuse text for a number and the like, as far as the default tells what is expected."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if isinstance(default, bool) and not isinstance(value, bool):
+        raise InputError(name, f"must be true or false, got {value!r}")
+    if isinstance(default, (int, float)) and not isinstance(default, bool) and not number:
+        raise InputError(name, f"must be a number, got {value!r}")
 
 
 def _check_names(config: RunConfig) -> None:
