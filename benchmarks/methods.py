@@ -121,8 +121,8 @@ def table(rows: list[dict[str, Any]], rate: float, images: int) -> str:
     floor, ceiling = mean.get("cross-entropy", np.nan), mean.get(CEILING, np.nan)
     lines = [
         "| method | test accuracy, % | gap recovered | wrong labels found (AP) | "
-        "error of T's row | passes | seconds | seeds |",
-        "|---|---|---|---|---|---|---|---|",
+        "error of T's row | passes | seeds |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in sorted(by_method, key=lambda name: -mean[name]):
         found = by_method[name]
@@ -133,7 +133,6 @@ def table(rows: list[dict[str, Any]], rate: float, images: int) -> str:
             _mean(found, "average_precision", "{:.3f}"),
             _mean(found, "row_error", "{:.2f}"),
             _mean(found, "passes", "{:.0f}"),
-            _mean(found, "seconds", "{:.0f}"),
             str(len(found)),
         ]
         lines.append("| " + " | ".join(cells) + " |")

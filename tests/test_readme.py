@@ -21,6 +21,14 @@ def load_script(name: str, search_path: list[str]) -> ModuleType:
     return module
 
 
+def script(name: str) -> ModuleType:
+    path = sys.path.copy()
+    try:
+        return load_script(name, sys.path)
+    finally:
+        sys.path[:] = path
+
+
 def test_python_example_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     result = subprocess.run(
@@ -32,9 +40,11 @@ def test_python_example_runs(tmp_path: Path) -> None:
 
 
 def test_table_is_the_one_that_was_measured() -> None:
-    path = sys.path.copy()
-    try:
-        accuracy = load_script("accuracy", sys.path)
-    finally:
-        sys.path[:] = path
+    accuracy = script("accuracy")
     assert accuracy.table(accuracy.read(), 10_000) in README
+
+
+def test_table_of_methods_is_the_one_that_was_measured() -> None:
+    methods = script("methods")
+    page = (ROOT / "docs" / "methods" / "README.md").read_text(encoding="utf-8")
+    assert methods.table(methods.read_rows(methods.RESULTS), 0.3, 10_000) in page
