@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import bltm
+from bltm.methods.registry import METHODS, make_method
 
 
 def run(code: str) -> str:
@@ -16,7 +17,8 @@ def run(code: str) -> str:
 
 
 def test_public_names_are_there_and_no_others() -> None:
-    assert dir(bltm) == ["BLTMClassifier", "CrossEntropyClassifier", "__version__", "load"]
+    classifiers = {type(make_method(name)).__name__ for name in METHODS}
+    assert dir(bltm) == sorted({*classifiers, "__version__", "load", "make_method"})
     for name in dir(bltm):
         assert getattr(bltm, name) is not None
     assert bltm.BLTMClassifier.__name__ == "BLTMClassifier"

@@ -104,7 +104,7 @@ def test_both_networks_judge_the_labels_and_the_first_predicts() -> None:
     pair = fit_pair(job, "stage", SCHEDULE, both)
     result = conclude_pair(job, pair, {"what": 1})
     everyone = np.arange(60)
-    first, second = (network_probs(job, net, everyone) for net in (pair.classifier, pair.peer))
+    first, second = (network_probs(job, net) for net in (pair.classifier, pair.peer))
     np.testing.assert_array_equal(result.probs, first)
     mean = (first + second)[everyone, job.data.labels] / 2
     np.testing.assert_allclose(result.suspicion.values[5:], 1 - mean[5:], atol=1e-6)

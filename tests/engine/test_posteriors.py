@@ -173,8 +173,20 @@ def test_the_users_model_is_left_unfitted() -> None:
     assert not hasattr(model, "classes_")
 
 
-def test_probabilities_come_in_the_order_of_the_index() -> None:
-    job = tiny_job()
-    net = job.new_classifier("net")
-    whole = network_probs(job, net, np.arange(60))
-    np.testing.assert_allclose(network_probs(job, net, np.array([9, 2])), whole[[9, 2]], atol=1e-6)
+def test_a_copy_of_an_example_does_not_change_the_rounding_of_others() -> None:
+    """Products of matrices round differently for another number of rows."""
+    x, labels = blobs(60)
+    nets, found = [], []
+    for copies in (0, 7):
+        data = noisy_data(
+            np.concatenate([x, x[:copies]]),
+            np.concatenate([labels, labels[:copies]]),
+            3,
+            np.concatenate([np.ones(60), np.zeros(copies)]),
+        )
+        job = Job(data, Split(np.arange(50), np.arange(50, 60)), Workbench(FABRIC, 0), "mlp")
+        nets.append(job.new_classifier("net"))
+        found.append(network_probs(job, nets[-1]))
+    assert found[1].shape == (67, 3)
+    np.testing.assert_array_equal(found[1][:60], found[0])
+    np.testing.assert_allclose(found[1][60:], found[0][:7], atol=1e-6)

@@ -32,7 +32,7 @@ def test_training_and_prediction_leave_global_generators_alone() -> None:
     before = global_states()
     job = tiny_job(net=with_dropout)
     classifier = fit_cross_entropy(job, "stage", SCHEDULE)
-    network_probs(job, classifier, np.arange(10))
+    network_probs(job, classifier)
     assert global_states() == before
 
 

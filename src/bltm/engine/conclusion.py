@@ -39,7 +39,7 @@ def conclude(
     **parts
         Further fields of :class:`FitResult`.
     """
-    probs = network_probs(job, classifier, np.arange(len(job.data)))
+    probs = network_probs(job, classifier)
     if suspicion is None:
         suspicion = disagreement(probs, job.data.labels)
     return _result(job, classifier, probs, suspicion, findings, **parts)
@@ -53,7 +53,7 @@ def conclude_corrected(
     The probability that a given label is wrong follows from
     ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``.
     """
-    probs = network_probs(job, corrected.classifier, np.arange(len(job.data)))
+    probs = network_probs(job, corrected.classifier)
     joint = torch.from_numpy(probs).log() + corrected.columns
     # Where f and T exclude each other nothing is known, and f alone has to tell.
     joint = torch.where(joint.isfinite().any(dim=1, keepdim=True), joint, torch.from_numpy(probs))

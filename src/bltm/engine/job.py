@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from bltm.core.records import IntArray, NoisyData, Split
 from bltm.engine.augment import Augmentation
 from bltm.engine.batches import Task
+from bltm.engine.predict import predict
 from bltm.engine.schedule import Schedule
 from bltm.engine.selection import Score
 from bltm.engine.stage import Stage, Step
@@ -57,6 +59,24 @@ class Job:
     def validation(self, extras: Mapping[str, torch.Tensor] | None = None) -> Task:
         """Return the task of judging on the noisy validation split; it may be empty."""
         return Task.of(self.data, self.split.validation, extras)
+
+    def outputs(
+        self,
+        module: nn.Module,
+        apply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """Return the outputs of a module for all N examples, on the CPU; see ``predict``.
+
+        Batches do not mix examples that are used with others. A copy of an example, of which only
+        the weight counts, then cannot change the rounding of what is learned from.
+        """
+        unused = np.setdiff1d(np.arange(len(self.data)), self.split.all)
+        parts = [part for part in (self.split.train, self.split.validation, unused) if len(part)]
+        found = [predict(module, self.data.examples, p, self.bench.fabric, apply) for p in parts]
+        whole = torch.empty(len(self.data), *found[0].shape[1:])
+        for part, values in zip(parts, found, strict=True):
+            whole[torch.from_numpy(part)] = values
+        return whole
 
     def train(
         self,

@@ -98,8 +98,7 @@ def exchange_step(keep: Callable[[Moment], float]) -> Step:
 
 def conclude_pair(job: Job, pair: Pair, findings: dict[str, Any] | None = None) -> FitResult:
     """Return the result of two networks: the first predicts, and both judge the given labels."""
-    everyone = np.arange(len(job.data))
-    probs = [network_probs(job, network, everyone) for network in (pair.classifier, pair.peer)]
+    probs = [network_probs(job, network) for network in (pair.classifier, pair.peer)]
     suspicion = disagreement(
         np.mean(probs, axis=0, dtype=np.float32),
         job.data.labels,

@@ -21,22 +21,20 @@ from bltm.core.random import derived_seed
 from bltm.core.records import Examples, FloatArray, IntArray, Posterior, Split
 from bltm.data.splits import folds
 from bltm.engine.job import Job
-from bltm.engine.predict import predict
 from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import fit_cross_entropy
 
 Probs = NDArray[np.float32]
 
 
-def network_probs(job: Job, network: nn.Module, index: IntArray) -> Probs:
-    """Return a classification network's probabilities for some examples."""
-    logits = predict(network, job.data.examples, index, job.bench.fabric)
-    return torch.softmax(logits, dim=1).numpy()
+def network_probs(job: Job, network: nn.Module) -> Probs:
+    """Return a classification network's probabilities for all N examples."""
+    return torch.softmax(job.outputs(network), dim=1).numpy()
 
 
 def in_sample_posterior(job: Job, network: nn.Module) -> Posterior:
     """Return the posteriors of a network that was trained on these labels."""
-    return Posterior(network_probs(job, network, np.arange(len(job.data))), False, "network")
+    return Posterior(network_probs(job, network), False, "network")
 
 
 def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> Posterior:
@@ -48,13 +46,12 @@ def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> 
     train = job.split.train
     fold_of = folds(job.data, train, k, job.bench.seed)
     k = int(fold_of.max()) + 1
-    everyone = np.arange(len(job.data))
     own_fold = _spread(fold_of, train, job.data.group)
     probs = np.zeros((len(job.data), job.data.n_classes), dtype=np.float32)
     for number in range(k):
         rest = replace(job, split=Split(train[fold_of != number], job.split.validation))
         network = fit_cross_entropy(rest, f"{stage}/fold-{number + 1}", schedule)
-        fold_probs = network_probs(job, network, everyone)
+        fold_probs = network_probs(job, network)
         probs += np.where((own_fold == number)[:, None], fold_probs, 0.0)
         probs += np.where((own_fold < 0)[:, None], fold_probs / k, 0.0)
     return Posterior(probs, True, f"{k} cross-fitted networks")

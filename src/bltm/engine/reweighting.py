@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -13,7 +12,6 @@ from bltm.engine.batches import Batch
 from bltm.engine.correction import fit_corrected, start_classifier
 from bltm.engine.job import Job
 from bltm.engine.parts_transition import PartsTransition
-from bltm.engine.predict import predict
 from bltm.engine.protocol import CYCLE
 from bltm.engine.schedule import Schedule
 from bltm.engine.stage import Modules
@@ -113,13 +111,7 @@ def as_mixture(
     device = job.bench.device
     if isinstance(transition, ClassTransition):
         return torch.ones(len(job.data), 1), transition.T[None].to(device)
-    weights = predict(
-        transition,
-        job.data.examples,
-        np.arange(len(job.data)),
-        job.bench.fabric,
-        lambda x, _: transition.coefficients(x),
-    )
+    weights = job.outputs(transition, lambda x, _: transition.coefficients(x))
     return weights, transition.matrices.to(device)
 
 

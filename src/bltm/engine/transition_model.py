@@ -10,7 +10,7 @@ from torch import nn
 from bltm.core.matrix import log_entries
 from bltm.engine.batches import in_batches
 from bltm.engine.job import Job
-from bltm.engine.predict import BATCH, predict
+from bltm.engine.predict import BATCH
 from bltm.nets.transition import TransitionNetwork
 from bltm.transition.revision import Revision
 
@@ -114,10 +114,7 @@ def transition_features(job: Job, network: TransitionNetwork) -> torch.Tensor:
 
     The head makes any row or column of T*(x) from them, so T*(x) itself is never held for all.
     """
-    index = torch.arange(len(job.data)).numpy()
-    return predict(
-        network, job.data.examples, index, job.bench.fabric, lambda x, _: network.features(x)
-    )
+    return job.outputs(network, lambda x, _: network.features(x))
 
 
 @torch.no_grad()
@@ -138,12 +135,8 @@ def column_of_given_label(
     labels = torch.from_numpy(job.data.labels)
     index = torch.arange(len(job.data))
     if features is None:
-        result = predict(
-            model,
-            job.data.examples,
-            index.numpy(),
-            job.bench.fabric,
-            lambda x, batch: model.log_columns(x, labels[batch].to(x.device)),
+        result = job.outputs(
+            model, lambda x, batch: model.log_columns(x, labels[batch].to(x.device))
         )
     else:
         assert isinstance(model, TransitionModel)

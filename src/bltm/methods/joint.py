@@ -264,5 +264,5 @@ def refined_doubt(job: Job, soft_labels: torch.Tensor, classifier: nn.Module) ->
     doubt = disagreement(soft_labels.numpy(), labels).values
     others = np.setdiff1d(np.arange(len(labels)), job.split.train)
     if len(others):
-        doubt[others] = disagreement(network_probs(job, classifier, others), labels[others]).values
+        doubt[others] = disagreement(network_probs(job, classifier), labels).values[others]
     return Suspicion(doubt, "score", "1 - refined label[given label]")

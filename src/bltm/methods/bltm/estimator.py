@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from bltm.core.errors import InputError
@@ -147,7 +146,7 @@ def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:
     """Return what the classifier of Bayes labels makes of all examples."""
 
     def compute() -> Posterior:
-        probs = network_probs(job, classifier, np.arange(len(job.data)))
+        probs = network_probs(job, classifier)
         return Posterior(probs, False, "classifier")
 
     return job.bench.record(stage, Posterior, compute)
