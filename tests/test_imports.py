@@ -15,7 +15,9 @@ LEVEL = {
     "engine": 2,
     "methods": 3,
     "runs": 4,
-    "cli": 5,
+    "benchmark": 5,
+    "report": 6,
+    "cli": 7,
 }
 ROOT = Path(bltm.__file__).parent
 

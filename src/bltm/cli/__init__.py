@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bltm import __version__
-from bltm.cli import data, demo, fit, methods, noise, predict
+from bltm.cli import bench, data, demo, fit, methods, noise, predict, tables
 
 app = typer.Typer(
     name="bltm",
@@ -45,7 +45,9 @@ app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("noise")(noise.noise)
 app.command("demo")(demo.demo)
+app.command("tables")(tables.tables)
 app.command("methods")(methods.methods)
+app.command("bench")(bench.bench)
 app.add_typer(data.app, name="data")
 
 

@@ -66,8 +66,10 @@ def find_noise_rate(
     if given is not None:
         return NoiseRate(given, "given")
     schedule = _probe(epochs, batch_size)
+    # So short a training has no time for changed images: they would pass for wrong labels.
+    plain = replace(job, augment=None)
     posterior = job.bench.record(
-        STAGE, Posterior, lambda: cross_fitted_posterior(job, STAGE, schedule, FOLDS)
+        STAGE, Posterior, lambda: cross_fitted_posterior(plain, STAGE, schedule, FOLDS)
     )
     index = job.split.train[~job.data.trusted[job.split.train]]
     if len(index) == 0:

@@ -70,6 +70,9 @@ class Workbench:
         Seconds that must have passed for the end of an epoch to be saved.
     stop_requested
         Asked after each step; when it says yes the state is saved and :class:`Interrupted` raised.
+    watch
+        Called with the stage and the number of finished epochs after each of them. It looks at the
+        stage's modules as they are then; nothing of what it finds comes back.
     outcomes
         What the stages so far did.
     lengths
@@ -83,6 +86,7 @@ class Workbench:
     checkpoint_every: float = 60.0
     checkpoint_least: float = 1.0
     stop_requested: Callable[[], bool] = lambda: False
+    watch: Callable[[Stage, int], None] = lambda stage, epoch: None
     outcomes: list[Outcome] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
 
@@ -191,6 +195,8 @@ class Workbench:
                 self.store.append(record.to_json())
                 self.reporter.epoch(record)
                 metrics = record.metrics
+                # Before the state is saved: an epoch that is not made again has been watched.
+                self.watch(stage, record.epoch)
                 if self.store.persistent and clock.elapsed() >= self.checkpoint_least:
                     self.store.save(partial, pack(state))
                     clock.restart()

@@ -115,10 +115,11 @@ class BLTMClassifier(NoisyLabelClassifier):
             rest = n - n // recipe.folds
             stages += [PlannedStage("warm_up", recipe.warm_up, rest)] * recipe.folds
         at_once = self.revision and recipe.revise_at_once
-        for _ in range(recipe.rounds):
-            stages.append(PlannedStage("transition", recipe.transition, n))
+        for number in range(1, recipe.rounds + 1):
+            name = f"round-{number}"
+            stages.append(PlannedStage(f"{name}/transition", recipe.transition, n))
             schedule = recipe.revision if at_once else recipe.classifier
-            stages.append(PlannedStage("revise" if at_once else "correct", schedule, n))
+            stages.append(PlannedStage(f"{name}/{'revise' if at_once else 'correct'}", schedule, n))
         if self.revision and not at_once:
             stages.append(PlannedStage("revise", recipe.revision, n))
         return stages

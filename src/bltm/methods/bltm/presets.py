@@ -78,6 +78,14 @@ PAPER = Recipe(
     revision=Schedule(50, 5e-7, "adam", weight_decay=1e-4, select="accuracy"),
 )
 
+# The same for a network that comes with weights and a million images.
+PAPER_CLOTHING1M = replace(
+    PAPER,
+    warm_up=replace(PAPER.warm_up, lr=1e-3),
+    classifier=replace(PAPER.classifier, epochs=10),
+    revision=replace(PAPER.revision, epochs=10),
+)
+
 # The epochs and the threshold that the authors' published code uses.
 AUTHORS = replace(
     PAPER,
@@ -103,5 +111,10 @@ DEFAULT = Recipe(
     revision_rate=5.0,
 )
 
-PRESETS = {"default": DEFAULT, "paper": PAPER, "authors": AUTHORS}
-RHO_MAX = {"default": 0.3, "paper": 0.3, "authors": 0.1}
+PRESETS = {
+    "default": DEFAULT,
+    "paper": PAPER,
+    "paper-clothing1m": PAPER_CLOTHING1M,
+    "authors": AUTHORS,
+}
+RHO_MAX = {"default": 0.3, "paper": 0.3, "paper-clothing1m": 0.3, "authors": 0.1}

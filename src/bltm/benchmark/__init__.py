@@ -1,0 +1,1 @@
+"""Grids of runs: methods, data sets, noise and seeds, and the rows that come out."""
