@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # The suite runs two processes; one thread each keeps them off each other's cores.
 TEST_ENV := OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types tests clean
+.PHONY: demo test lint types tests results clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -26,6 +26,10 @@ types: $(STAMP)
 
 tests: $(STAMP)
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# docs/results.md, its figures and the README's table, from the rows in results/.
+results: $(STAMP)
+	$(BIN)/python -m bltm.report
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .ruff_cache .mypy_cache .hypothesis

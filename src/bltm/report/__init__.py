@@ -1,0 +1,1 @@
+"""Result rows as tables, figures and pages; nothing here trains."""
