@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bltm.benchmark.engines import Engine
+from bltm.benchmark.engines import Engine, LocalEngine, RayEngine
+from bltm.benchmark.engines.local import processors
 from bltm.benchmark.forecast import forecast
 from bltm.benchmark.grid import BOUNDS, Grid, built_in_grids, load_grid
 from bltm.benchmark.progress import in_words, make_progress
@@ -74,7 +74,7 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> BenchResult 
     )
     check_grid(grid)
     out = options.out or Path(f"{grid.name}-quick" if options.quick else grid.name)
-    threads = options.threads or max(1, (os.cpu_count() or 1) // options.jobs)
+    threads = options.threads or _threads(options.jobs)
     engine = _make_engine(options, threads)
     before = standing(grid, out, options.retry_failed)
     missing = [run for group in before.missing for run in group]
@@ -96,6 +96,12 @@ def list_grids() -> str:
     return "\n".join(f"{grid.name:<{width}}  {grid.description}" for grid in grids)
 
 
+def _threads(jobs: int) -> int:
+    """Return the threads of a run: what the user's environment says, or the cores divided."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdecimal() and int(said) else max(1, processors() // jobs)
+
+
 def _selected(grid: Grid, options: BenchOptions) -> Grid:
     """Return the grid with the bounds and the methods that the user wants of it."""
     if not options.methods:
@@ -112,12 +118,8 @@ def _selected(grid: Grid, options: BenchOptions) -> Grid:
 
 def _make_engine(options: BenchOptions, threads: int) -> Engine:
     if options.engine == "local":
-        from bltm.benchmark.engines.local import LocalEngine
-
         return LocalEngine(options.jobs, threads)
     if options.engine == "ray":
-        from bltm.benchmark.engines.ray import RayEngine
-
         return RayEngine(options.ray_address, threads)
     raise InputError("engine", f"unknown: {options.engine!r}", f"Use one of {', '.join(ENGINES)}.")
 
@@ -139,5 +141,4 @@ def _plan(
         total = sum(expected.values()) / options.jobs
         at_once = f" with {options.jobs} at a time" if options.jobs > 1 else ""
         lines.append(f"About {duration(total)}{at_once}, a forecast from a few steps of training.")
-    sys.stdout.flush()
     return lines

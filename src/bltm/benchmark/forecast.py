@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from bltm.benchmark.cells import open_cell
-from bltm.benchmark.execute import make_estimator, planned_stages
+from bltm.benchmark.execute import family, make_estimator, planned_stages
 from bltm.benchmark.spec import RunSpec
 from bltm.engine.job import Job
 from bltm.runs.estimate import OVERHEAD, seconds_per_example
@@ -49,23 +49,28 @@ def forecast(
             spec = RunSpec.from_json(row["spec"])
             known.setdefault(_kind(spec), []).append(row["cost"]["seconds"])
     speeds: dict[str, float] = {}
-    expected = {}
-    before = torch.get_num_threads()
+    expected: dict[str, float] = {}
+    # What runs of a family share is trained by the first of them.
+    shared: dict[str, float] = {}
+    threads_before = torch.get_num_threads()
     try:
         if threads is not None:
             torch.set_num_threads(threads)
         for run in runs:
             times = known.get(_kind(run))
-            if times:
-                expected[run.id] = sum(times) / len(times)
-                continue
             net = repr([run.cell.data, run.cell.images, *map(run.parameters.get, NET)])
-            if net not in speeds:
-                speeds[net] = _speed(run, work)
-            examples = sum(stage.work for stage in planned_stages(run, _examples(run)))
-            expected[run.id] = OVERHEAD * examples * speeds[net]
+            if times:
+                seconds = sum(times) / len(times)
+            else:
+                if net not in speeds:
+                    speeds[net] = _speed(run, work)
+                examples = sum(stage.work for stage in planned_stages(run, _examples(run)))
+                seconds = OVERHEAD * examples * speeds[net]
+            before_it = shared.get(family(run), 0.0)
+            expected[run.id] = max(0.0, seconds - before_it)
+            shared[family(run)] = max(seconds, before_it)
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads_before)
     return expected
 
 

@@ -118,8 +118,9 @@ def parse_grid(
     if quick and QUICK not in values:
         raise InputError("quick", f"grid '{name}' has no quick form", "Leave --quick out.")
     common = {key: value for key, value in values.items() if key in KEYS}
-    changes = values.get(QUICK, {}) if quick else {}
-    _check(changes, KEYS, f"[quick] of grid '{name}'")
+    smaller = values.get(QUICK, {})
+    _check(smaller, KEYS, f"[quick] of grid '{name}'")
+    changes = smaller if quick else {}
     runs: dict[str, RunSpec] = {}
     for part in values.get(PARTS, [{}]):
         _check(part, KEYS, f"a part of grid '{name}'")

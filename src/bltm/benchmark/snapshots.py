@@ -109,7 +109,8 @@ def keep_snapshots(
 
 def read_snapshots(directory: Path) -> Iterator[Snapshot]:
     """Yield what was kept, by stage, length and epoch."""
-    for path in sorted(directory.glob("*.safetensors")):
+    # A hidden file is what a write that was killed has left.
+    for path in sorted(directory.glob("[!.]*.safetensors")):
         artifact = read_artifact(path)
         values = artifact.values
         yield Snapshot(values["stage"], values["length"], values["epoch"], artifact)

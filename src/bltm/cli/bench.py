@@ -50,7 +50,6 @@ def bench(
     with reported():
         from bltm.benchmark.command import BenchOptions, list_grids, run_bench
         from bltm.core.errors import InputError
-        from bltm.report.documents import write_documents
         from bltm.runs.config import parse_parameters
 
         if list_:
@@ -76,6 +75,8 @@ def bench(
         if result is None:
             return
         if result.done:
+            from bltm.report.documents import write_documents
+
             typer.echo(write_documents([result.rows], result.out))
         typer.echo(result.in_words())
         if result.failed or result.left:

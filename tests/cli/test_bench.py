@@ -1,0 +1,151 @@
+"""``bltm bench`` as users start it: whole, killed and started again, and with mistakes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bltm.benchmark.rows import read_rows
+
+from .processes import ENVIRONMENT, Shell
+
+GRID = """
+title = "Digits"
+data = "digits"
+images = 200
+rates = [0.3]
+seeds = [0, 1]
+methods = ["forward", "bltm", "bltm-v"]
+parameters = { net = "mlp", epochs = 3, batch_size = 16 }
+"""
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(GRID)
+    return path
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    return {row["id"]: row["figures"] for row in read_rows(folder / "results.jsonl")}
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "bltm", "bench", *arguments]
+    return subprocess.Popen(
+        command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def test_killed_and_started_again_nothing_is_lost_and_nothing_run_twice(
+    grid: Path, tmp_path: Path, shell: Shell
+) -> None:
+    whole = shell.run("bench", "mine.toml", "--out", "whole")
+    assert whole.code == 0, whole.stderr
+    assert "10 runs are done" in whole.stdout
+    assert "BLTM-V" in whole.stdout
+    expected = figures(tmp_path / "whole")
+    assert len(expected) == 10
+
+    rows = tmp_path / "killed" / "results.jsonl"
+    for enough in (1, 4, 7):
+        process = started(tmp_path, "mine.toml", "--out", "killed", "--jobs", "2", "--quiet")
+        while process.poll() is None and len(read_rows(rows)) < enough:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        # As if the power had gone in the middle of a write.
+        with rows.open("ab") as file:
+            file.write(b'{"id": "cut')
+    last = shell.run("bench", "mine.toml", "--out", "killed", "--jobs", "2")
+    assert last.code == 0, last.stderr
+    assert figures(tmp_path / "killed") == expected
+    ids = [json.loads(line)["id"] for line in rows.read_text().splitlines() if line[-1] == "}"]
+    assert sorted(ids) == sorted(expected)
+    assert not list((tmp_path / "killed" / "work").rglob("*.safetensors"))
+
+    again = shell.run("bench", "mine.toml", "--out", "killed")
+    assert again.code == 0
+    assert "0 to do" in again.stdout
+
+
+def test_tables_and_figures_are_written(grid: Path, tmp_path: Path, shell: Shell) -> None:
+    result = shell.run("bench", "mine.toml", "--method", "forward", "--quiet", "--set", "epochs=1")
+    assert result.code == 0, result.stderr
+    out = tmp_path / "mine"
+    assert {row["spec"]["method"] for row in read_rows(out / "results.jsonl")} == {
+        "clean",
+        "cross-entropy",
+        "forward",
+    }
+    assert "Forward" in (out / "tables" / "accuracy.md").read_text()
+    assert (out / "tables" / "accuracy.tex").exists()
+    assert (out / "figures" / "cost.svg").exists()
+
+
+def test_a_run_that_fails_does_not_stop_the_grid(grid: Path, tmp_path: Path, shell: Shell) -> None:
+    grid.write_text(GRID + "method_parameters = { forward = { lr = 1e30 } }\n")
+    result = shell.run("bench", "mine.toml")
+    assert result.code == 1
+    assert "8 runs are done" in result.stdout
+    assert "2 failed" in result.stdout
+    failed = [r for r in read_rows(tmp_path / "mine" / "results.jsonl") if r["status"] == "failed"]
+    assert {row["spec"]["method"] for row in failed} == {"forward"}
+    assert "diverged" in failed[0]["error"]["message"]
+    assert "Traceback" in failed[0]["error"]["traceback"]
+    again = shell.run("bench", "mine.toml", "--dry-run")
+    assert "8 done, 2 failed, 0 to do" in again.stdout
+    retried = shell.run("bench", "mine.toml", "--dry-run", "--retry-failed")
+    assert "8 done, 0 failed, 2 to do" in retried.stdout
+
+
+def test_a_dry_run_runs_nothing(grid: Path, tmp_path: Path, shell: Shell) -> None:
+    result = shell.run("bench", "mine.toml", "--dry-run", "--jobs", "2")
+    assert result.code == 0
+    assert "10 runs, 0 done, 0 failed, 10 to do" in result.stdout
+    assert "bltm-v on digits, instance 30 %, seed 1: about" in result.stdout
+    assert "with 2 at a time" in result.stdout
+    assert not (tmp_path / "mine" / "results.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.toml"], "there is no file 'none.toml'"),
+        (["papers"], "there is no grid 'papers'"),
+        ([], "GRID: is missing"),
+        (["mine.toml", "--engine", "slurm"], "engine: unknown: 'slurm'"),
+        (["mine.toml", "--quick"], "no quick form"),
+        (["mine.toml", "--method", "gce"], "'gce' is not in grid 'mine'"),
+        (["mine.toml", "--set", "epoch=1"], "'epoch' is no parameter"),
+    ],
+)
+def test_mistakes(grid: Path, shell: Shell, arguments: list[str], message: str) -> None:
+    result = shell.run("bench", *arguments)
+    assert result.code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_built_in_grids_are_listed(shell: Shell) -> None:
+    assert "paper-fmnist-cpu" in shell.run("bench", "--list").stdout
+
+
+def test_two_processes_do_not_share_a_folder(grid: Path, tmp_path: Path, shell: Shell) -> None:
+    first = started(tmp_path, "mine.toml", "--quiet")
+    try:
+        while first.poll() is None and not read_rows(tmp_path / "mine" / "results.jsonl"):
+            time.sleep(0.02)
+        assert first.poll() is None
+        second = shell.run("bench", "mine.toml")
+        assert second.code == 2
+        assert "another process is running a grid" in second.stderr
+    finally:
+        first.kill()
+        first.wait()
