@@ -15,6 +15,7 @@ from bltm.benchmark.grid import BOUNDS, Grid, built_in_grids, load_grid
 from bltm.benchmark.progress import in_words, make_progress
 from bltm.benchmark.rows import read_rows
 from bltm.benchmark.runner import RESULTS, WORK, Standing, check_grid, run_grid, standing
+from bltm.benchmark.spec import FLOOR, RunSpec
 from bltm.core.errors import InputError
 from bltm.runs.estimate import duration
 
@@ -69,9 +70,8 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> BenchResult 
     say
         Takes a line for the user.
     """
-    grid = _selected(
-        load_grid(options.grid, quick=options.quick, parameters=options.parameters), options
-    )
+    grid = load_grid(options.grid, quick=options.quick, parameters=options.parameters)
+    grid = _selected(grid, options.methods)
     check_grid(grid)
     out = options.out or Path(f"{grid.name}-quick" if options.quick else grid.name)
     threads = options.threads or _threads(options.jobs)
@@ -102,18 +102,23 @@ def _threads(jobs: int) -> int:
     return int(said) if said.isdecimal() and int(said) else max(1, processors() // jobs)
 
 
-def _selected(grid: Grid, options: BenchOptions) -> Grid:
-    """Return the grid with the bounds and the methods that the user wants of it."""
-    if not options.methods:
+def _selected(grid: Grid, methods: tuple[str, ...]) -> Grid:
+    """Return the grid with its bounds and these methods; one that it lacks is run on all cells."""
+    if not methods:
         return grid
     there = {run.method for run in grid.runs}
-    for method in options.methods:
+    wanted = {*BOUNDS, *methods}
+    runs = [run for run in grid.runs if run.method in wanted]
+    for method in methods:
         if method not in there:
-            raise InputError(
-                "method", f"'{method}' is not in grid '{grid.name}'", f"It has {', '.join(there)}."
-            )
-    wanted = {*BOUNDS, *options.methods}
-    return replace(grid, runs=tuple(run for run in grid.runs if run.method in wanted))
+            floor = [run for run in grid.runs if run.method == FLOOR]
+            runs += [replace(run, method=method) for run in floor]
+    return replace(grid, runs=tuple(sorted(runs, key=lambda run: _place(run, grid))))
+
+
+def _place(run: RunSpec, grid: Grid) -> int:
+    """Return where the cell of a run comes in a grid."""
+    return next(number for number, other in enumerate(grid.runs) if other.cell == run.cell)
 
 
 def _make_engine(options: BenchOptions, threads: int) -> Engine:

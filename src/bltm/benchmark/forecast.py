@@ -90,7 +90,7 @@ def _examples(run: RunSpec) -> int:
 
 def _speed(run: RunSpec, work: Path) -> float:
     """Return the seconds that one example takes in training."""
-    found = []
+    found: list[float] = []
 
     def probe(job: Job) -> None:
         batch = max(stage.schedule.batch_size for stage in estimator.plan(len(job.split.train)))

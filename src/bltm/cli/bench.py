@@ -35,7 +35,8 @@ def bench(
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of all methods."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="Only this method, and the bounds.")
+        list[str] | None,
+        typer.Option("--method", help="Only this method, of the grid or not, and the bounds."),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try runs again that failed.")
