@@ -18,6 +18,7 @@ SEEDS = (0, 1, 2)
 CLASSES = 4
 WITH_T = ("forward", "reweight", "t-revision", "ptd", "ptd-v", "bltm", "bltm-v")
 COLLECTING = ("bltm", "bltm-v", "collection", "collected-only", "relabelled")
+STAGES = ("round-1/transition", "round-1/correct", "revise")
 # How much of the harm of noise a method leaves; the floor leaves all of it.
 _HARM = {"clean": 0.0, "cross-entropy": 1.0, "bltm": 0.25, "bltm-v": 0.2, "joint": 1.4}
 
@@ -67,7 +68,7 @@ def make_row(
         "figures": {**made, **figures},
         "cost": {
             "seconds": 2.0 * passes,
-            "stages": {"correct": 2.0 * passes},
+            "stages": dict.fromkeys(STAGES, passes / 2),
             "scoring_seconds": 1.2,
             "overhead_seconds": 0.9,
             "peak_memory": 700 * 2**20,
@@ -128,7 +129,7 @@ def _transition(method: str, rate: float, rng: np.random.Generator, watch: bool)
     if watch:
         figures["curve"] = [
             {"stage": stage, "epoch": epoch, "row_error": error * (1 + 1 / (3 * step + epoch))}
-            for step, stage in enumerate(("round-1/transition", "round-1/correct", "revise"))
+            for step, stage in enumerate(STAGES)
             for epoch in (1, 2, 3)
         ]
     return figures

@@ -39,7 +39,7 @@ def test_tables_command__prints_accuracies_and_writes_all_files(tmp_path: Path) 
     assert {"figures/accuracy.svg", "figures/accuracy.png", "figures/cost.svg"} <= found
     page = (out / "results.md").read_text(encoding="utf-8")
     assert "![Test accuracy over the noise rate](figures/accuracy.svg)" in page
-    assert "APL, 10 %, seed 0: TrainingError: the loss is not finite" in page
+    assert "- APL: TrainingError: the loss is not finite (10 % seed 0)" in page
     assert "bltm 0.1.0, Python 3.11.7, torch 2.13.0+cpu, numpy 2.4.6" in page
     assert "Some CPU with 2 CPUs, 1 thread a run" in page
 

@@ -103,8 +103,30 @@ def test_transition_error__has_mean_and_spread_of_the_steps_that_all_seeds_have(
     line = figure.axes[0].lines[0]
     assert list(line.get_xdata()) == [1, 2]
     assert list(line.get_ydata()) == pytest.approx([0.6, 0.4])
-    assert set(texts(figure)) == {"BLTM-V", "true class average"}
+    references = {"true class average", "true targets, mean flip rate"}
+    assert set(texts(figure)) == {"BLTM-V"} | references
     assert error_figure(grid_of(make_rows(FEW, seeds=(0,)))) is None
+
+
+@pytest.mark.usefixtures("style")
+def test_transition_error__stages_are_in_the_order_of_training() -> None:
+    row = make_row("bltm-v", watch=True)
+    expected = [point["row_error"] for point in row["figures"]["curve"]]
+    row["figures"]["curve"].sort(key=lambda point: point["stage"])
+    assert [point["row_error"] for point in row["figures"]["curve"]] != expected
+    figure = error_figure(grid_of([row]))
+    assert figure is not None
+    assert list(figure.axes[0].lines[0].get_ydata()) == expected
+
+
+@pytest.mark.usefixtures("style")
+def test_transition_error__t_that_never_changes_is_a_level() -> None:
+    rows = [make_row("forward", watch=True, curve=[]), make_row("bltm-v", watch=True)]
+    figure = error_figure(grid_of(rows))
+    assert figure is not None
+    assert "Forward" in texts(figure)
+    level = rows[0]["figures"]["row_error"]["all"]
+    assert list(figure.axes[0].lines[0].get_ydata()) == [level, level]
 
 
 @pytest.mark.usefixtures("style")

@@ -90,8 +90,16 @@ def cost_figure(grid: Grid) -> Figure | None:
         axes.tick_params(labelbottom=True)
     figure.supxlabel("passes over the training data", fontsize=9)
     figure.supylabel("test accuracy, %", fontsize=9)
-    handles, names = all_axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper", fontsize=8)
+    found = [axes.get_legend_handles_labels() for axes in all_axes]
+    legend = {
+        name: handle
+        for handles, names in found
+        for handle, name in zip(handles, names, strict=True)
+    }
+    figure.legend(legend.values(), legend.keys(), loc="outside right upper", fontsize=8)
+    figure.draw_without_rendering()
+    for axes, points in zip(all_axes, columns.values(), strict=False):
+        _name_points(axes, grid, points)
     return figure
 
 
@@ -121,7 +129,7 @@ def _panel(axes: Axes, grid: Grid, labels: list[str]) -> None:
     for method, style, name in ((CEILING, "--", "ceiling"), (FLOOR, ":", "floor (CE)")):
         for label in (label for label in grid.labels if grid.methods[label] == method):
             end = _line(axes, grid, label, color=SOFT, lw=1.3, ls=style, zorder=2)
-            names += [Label(end[1], name, SOFT)] if end else []
+            names += [Label(*end, name, SOFT)] if end else []
     others = [label for label in labels if grid.methods[label] != grid.highlighted]
     ours = [label for label in grid.labels if grid.methods[label] == grid.highlighted]
     coloured = [(label, COLOURS[i % len(COLOURS)]) for i, label in enumerate(others)]
@@ -129,8 +137,8 @@ def _panel(axes: Axes, grid: Grid, labels: list[str]) -> None:
         mine = colour == OUR_COLOUR
         _line(axes, grid, label, color=colour, lw=2.2 if mine else 1.5, zorder=5 if mine else 4)
         end = _marks(axes, grid.of(label), colour)
-        names += [Label(end[1], grid.title_of(label), colour, mine)] if end else []
-    label_lines(axes, 100 * (grid.rates[-1] or 0), names)
+        names += [Label(*end, grid.title_of(label), colour, mine)] if end else []
+    label_lines(axes, names)
 
 
 def _line(axes: Axes, grid: Grid, label: str, **style: object) -> tuple[float, float] | None:
@@ -186,6 +194,8 @@ def _scatter(axes: Axes, grid: Grid, points: dict[str, tuple[float, float]]) -> 
     for name in ("baseline", *FAMILIES):
         mine = [label for label in points if family(grid.methods[label]) == name]
         found = [points[label] for label in mine]
+        if not found:
+            continue
         axes.scatter(
             [x for x, _ in found],
             [y for _, y in found],
@@ -195,12 +205,16 @@ def _scatter(axes: Axes, grid: Grid, points: dict[str, tuple[float, float]]) -> 
             zorder=3,
         )
     axes.margins(0.13, 0.14)
-    names = {}
+
+
+def _name_points(axes: Axes, grid: Grid, points: dict[str, tuple[float, float]]) -> None:
+    names = []
     for label in [label for label in points if grid.methods[label] == grid.highlighted]:
         axes.scatter(*points[label], color=OUR_COLOUR, s=60, marker="D", zorder=4)
-        names[points[label]] = Label(points[label][1], grid.title_of(label), OUR_COLOUR, True)
-    for label in front:
-        names.setdefault(points[label], Label(points[label][1], grid.title_of(label), INK))
+        names.append(Label(*points[label], grid.title_of(label), OUR_COLOUR, True))
+    for label in _front(points):
+        if grid.methods[label] != grid.highlighted:
+            names.append(Label(*points[label], grid.title_of(label), INK))
     label_points(axes, list(points.values()), names)
 
 

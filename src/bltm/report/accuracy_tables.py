@@ -85,9 +85,11 @@ def accuracy_table(grid: Grid, decimals: int = 2, published: bool = True) -> Tab
 def gap_table(grid: Grid) -> Table | None:
     """Return the share of the gap between the two bounds that methods recover."""
     labels = [
-        label for label in compared_labels(grid) if grid.methods[label] not in (CEILING, FLOOR)
+        label
+        for label in compared_labels(grid)
+        if grid.methods[label] not in (CEILING, FLOOR) and any(e.gap for e in grid.of(label))
     ]
-    if not any(entry.gap for label in labels for entry in grid.of(label)):
+    if not labels:
         return None
 
     def cells(label: str) -> Iterable[Cell]:

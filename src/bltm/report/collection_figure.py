@@ -36,7 +36,7 @@ def collection_figure(grid: Grid) -> Figure | None:
         f"{behind(grid)}; {key}",
     )
     for (left, right), (title, label) in zip(
-        figure.subplots(len(lines), 2, squeeze=False), lines.items(), strict=True
+        figure.subplots(len(lines), 2, sharex=True, squeeze=False), lines.items(), strict=True
     ):
         which = f" ({title})" if len(lines) > 1 else ""
         left.set_title(f"Quality{which}")
@@ -50,18 +50,19 @@ def collection_figure(grid: Grid) -> Figure | None:
 
 def _panel(axes: Axes, grid: Grid, label: str, name: str) -> None:
     entries = [entry for entry in grid.of(label) if _over_threshold(entry, name)]
-    names, end = [], 0.0
+    names = []
     for entry, colour in zip(entries, _shades(len(entries)), strict=True):
         points = _over_threshold(entry, name)
         draw_band(axes, list(points), list(points.values()), colour)
-        end = max(end, *points)
-        names.append(Label(100 * points[max(points)].mean, rate_name(entry.rate), colour))
+        end = max(points)
+        names.append(Label(end, 100 * points[end].mean, rate_name(entry.rate), colour))
         if _has_published_points(grid):
             _published_points(axes, grid, entry, name, colour)
     axes.set_xlabel("threshold")
-    axes.set_ylim(axes.get_ylim())
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, -1), min(high, 101))
     _thresholds(axes)
-    label_lines(axes, end, names)
+    label_lines(axes, names)
 
 
 def _distinct_sweeps(grid: Grid) -> dict[str, str]:

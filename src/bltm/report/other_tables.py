@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from bltm.benchmark.spec import CEILING
-from bltm.report.accuracy_tables import METHOD, sectioned
-from bltm.report.captions import SEEDS_NOTE, behind
+from bltm.report.accuracy_tables import METHOD, compared_labels, sectioned
+from bltm.report.captions import SEEDS_NOTE, behind, has_published
 from bltm.report.comparison import Stat, paired_comparison
 from bltm.report.layout import (
     NOTHING,
@@ -67,7 +67,7 @@ def audit_table(grid: Grid) -> Table | None:
     path = ("figures", "average_precision")
     labels = [
         label
-        for label in grid.labels
+        for label in compared_labels(grid)
         if grid.methods[label] != CEILING and any(e.stat(*path) for e in grid.of(label))
     ]
     if not labels:
@@ -130,7 +130,7 @@ def ablation_table(grids: Sequence[Grid]) -> Table | None:
     columns: list[Column] = []
     for grid, rate in places:
         heading = f"{data_name(grid.setting.data)} {rate_name(rate)}"
-        columns += [Column(heading), Column("paper", heading)]
+        columns += [Column(heading), *([Column("paper", heading)] if _has_ablation(grid) else [])]
     labels = [
         label
         for method in (*variants, "bltm", "bltm-v")
@@ -141,8 +141,9 @@ def ablation_table(grids: Sequence[Grid]) -> Table | None:
     def cells(label: str) -> Iterable[Cell]:
         for grid, rate in places:
             yield stat_cell(grid.entries.get((label, rate)), ACCURACY, 2, 100)
-            values = ABLATION.get(grid.setting.data, {}).get(grid.methods.get(label, ""), {})
-            yield Cell(f"{values[rate]:.2f}" if rate in values else NOTHING)
+            if _has_ablation(grid):
+                values = ABLATION[grid.setting.data].get(grid.methods.get(label, ""), {})
+                yield Cell(f"{values[rate]:.2f}" if rate in values else NOTHING)
 
     titles = {label: grid.title_of(label) for grid in chosen for label in grid.labels}
     rows = tuple(Row(titles[label], tuple(cells(label))) for label in labels)
@@ -159,6 +160,10 @@ def ablation_table(grids: Sequence[Grid]) -> Table | None:
         (Section("", rows),),
         _noted(notes, (Section("", rows),)),
     )
+
+
+def _has_ablation(grid: Grid) -> bool:
+    return has_published(grid) and grid.setting.data in ABLATION
 
 
 def deviations_table(grid: Grid) -> Table | None:

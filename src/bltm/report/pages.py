@@ -107,8 +107,7 @@ def results_section(results: Results, level: int, link: Callable[[str], str | No
     parts += [_table_part(table, level + 1) for table in tables_over(results.grids)]
     failures = [run for grid in results.grids for run in grid.failures]
     if failures:
-        lines = [f"- {_failure(run)}" for run in failures]
-        parts.append("\n".join([f"{'#' * (level + 1)} Failed runs", "", *lines]))
+        parts.append("\n".join([f"{'#' * (level + 1)} Failed runs", "", *_failures(failures)]))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -123,8 +122,8 @@ def provenance(results: Results) -> str:
     spent, overhead = _times(runs)
     text = f"{len(runs)} runs" + (f" and {failed} that failed" if failed else "")
     if spent:
-        text += f", {spent / 3600:.1f} hours of fitting and scoring, {overhead:.1%} of the time"
-        text += " outside of both"
+        time = f"{spent / 3600:.1f} hours" if spent >= 3600 else f"{spent / 60:.1f} minutes"
+        text += f", {time} of fitting and scoring, and {overhead:.1%} of all time outside of both"
     lines.append(text + ".")
     recipes = [run.get("recipe") or {} for run in runs]
     lines.append(f"Machine: {'; '.join(_distinct(recipes, _machine)) or 'not recorded'}.")
@@ -161,11 +160,15 @@ def _table_part(table: Table, level: int) -> str:
     return f"{'#' * level} {table.title}\n\n{markdown(table, title=False)}"
 
 
-def _failure(run: Run) -> str:
-    kind, message = run.get("error", "kind") or "", run.get("error", "message") or ""
-    first = str(message).strip().partition("\n")[0]
-    where = f"{method_name(run.method)}, {rate_name(run.rate)}, seed {run.seed}"
-    return f"{where}: {kind}: {first}"
+def _failures(runs: Sequence[Run]) -> list[str]:
+    """Return a line for each method and message, with the rates and seeds that it concerns."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        kind, message = run.get("error", "kind") or "", run.get("error", "message") or ""
+        text = f"{kind}: {str(message).strip().partition(chr(10))[0]}"
+        place = f"{rate_name(run.rate)} seed {run.seed}"
+        found.setdefault(f"{method_name(run.method)}: {text}", []).append(place)
+    return [f"- {text} ({', '.join(places)})" for text, places in found.items()]
 
 
 def _times(runs: Sequence[Run]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ matplotlib: its ids come from a fixed salt, and it has no date.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +57,9 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a line or a point, and how it is written; ``y`` is the end of a line."""
+    """The name of a line or a point, and how it is written; ``x`` and ``y`` are a line's end."""
 
+    x: float
     y: float
     text: str
     colour: str
@@ -122,7 +123,7 @@ def draw_band(
     axes.plot(x, [scale * stat.mean for stat in stats], color=colour, lw=width)
 
 
-def label_lines(axes: Axes, x: float, labels: Sequence[Label], size: float = 8.0) -> None:
+def label_lines(axes: Axes, labels: Sequence[Label], size: float = 8.0) -> None:
     """Write names at the right end of lines, moved apart where they would overlap.
 
     The limits of the axes have to be set before.
@@ -137,7 +138,7 @@ def label_lines(axes: Axes, x: float, labels: Sequence[Label], size: float = 8.0
     for label, y in zip(ordered, places, strict=True):
         axes.annotate(
             label.text,
-            (x, label.y),
+            (label.x, label.y),
             xytext=(1.045, y),
             textcoords=axes.get_yaxis_transform(),
             color=label.colour,
@@ -160,12 +161,12 @@ def label_lines(axes: Axes, x: float, labels: Sequence[Label], size: float = 8.0
 def label_points(
     axes: Axes,
     points: Sequence[tuple[float, float]],
-    labels: Mapping[tuple[float, float], Label],
+    labels: Sequence[Label],
     size: float = 7.5,
 ) -> None:
     """Write names beside points, on the side where they cover least.
 
-    The limits of the axes have to be set before.
+    The figure has to be drawn before: limits and places of axes are those of the last drawing.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def label_points(
     points
         All points, which names should not cover.
     labels
-        Names by point, the most important ones first.
+        Names of some of them, the most important ones first.
     size
         Of the font, in points.
     """
@@ -182,28 +183,27 @@ def label_points(
     assert figure is not None
     scale = 72 / figure.dpi
     places = [tuple(scale * axes.transData.transform(point)) for point in points]
-    taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in places]
-    left_end, low_end = scale * axes.transAxes.transform((0, 0))
-    right_end, high_end = scale * axes.transAxes.transform((1, 1))
-    inside = (left_end, low_end, right_end, high_end)
-    for point, label in labels.items():
-        x, y = scale * axes.transData.transform(point)
+    taken = [(x - 4.0, y - 4.0, x + 4.0, y + 4.0) for x, y in places]
+    corners = scale * axes.transAxes.transform([(0, 0), (1, 1)])
+    inside = (*corners[0], *corners[1])
+    for label in labels:
+        x, y = scale * axes.transData.transform((label.x, label.y))
         width, height = 0.65 * size * len(label.text), 1.2 * size
         boxes = {}
         for dx, dy in ((-1, 1), (1, -1), (1, 1), (-1, -1), (0, 1), (0, -1)):
             left = x + dx * (4 if dx else 0) - width * (1 - dx) / 2
             low = y + dy * (4 if dx else 7) - height * (1 - dy) / 2
             boxes[dx, dy] = (left, low, left + width, low + height)
-        side = min(
-            boxes,
-            key=lambda key: (
-                sum(_overlap(boxes[key], box) for box in taken) - _overlap(boxes[key], inside)
-            ),
-        )
+        # Rounded, so that of equal sides the first is taken.
+        costs = {
+            side: round(sum(_overlap(box, other) for other in taken) - _overlap(box, inside), 3)
+            for side, box in boxes.items()
+        }
+        side = min(costs, key=lambda side: costs[side])
         taken.append(boxes[side])
         axes.annotate(
             label.text,
-            point,
+            (label.x, label.y),
             xytext=(4 * side[0], side[1] * (4 if side[0] else 7)),
             textcoords="offset points",
             ha={-1: "right", 0: "center", 1: "left"}[side[0]],

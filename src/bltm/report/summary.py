@@ -7,15 +7,14 @@ entries with the same seeds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any
 
 from bltm.benchmark.spec import CEILING, FLOOR
 from bltm.report.comparison import Gap, Paired, Stat, gap_recovered, paired_comparison
+from bltm.report.labels import run_labels
 from bltm.report.names import COMPARED, OURS, PROPOSED, method_name, order, section
 from bltm.report.runs import Run, Setting
 
@@ -164,7 +163,7 @@ def summarise(runs: Sequence[Run]) -> tuple[Grid, ...]:
 
 
 def _grid(setting: Setting, runs: Sequence[Run]) -> Grid:
-    labels = _labels(runs)
+    labels = run_labels(runs)
     seeds = tuple(sorted({run.seed for run in runs}))
     places: dict[tuple[str, float | None], list[Run]] = {}
     for run in runs:
@@ -188,34 +187,6 @@ def _grid(setting: Setting, runs: Sequence[Run]) -> Grid:
     methods = {label: entry.method for (label, _), entry in entries.items()}
     ordered = sorted(methods, key=lambda label: (order(methods[label]), label))
     return Grid(setting, tuple(ordered), tuple(rates), seeds, compared)
-
-
-def _labels(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the label of each run: its method, and what tells it from others of that method.
-
-    Parameters that differ between rates only (a noise rate that was given, say) are no part of it.
-    """
-    places: dict[tuple[str, float | None], list[Run]] = {}
-    for run in runs:
-        places.setdefault((run.method, run.rate), []).append(run)
-    varying: dict[str, set[str]] = {}
-    for (method, _), found in places.items():
-        names = {name for run in found for name in run.parameters}
-        varying.setdefault(method, set()).update(
-            name for name in names if len({_plain(run, name) for run in found}) > 1
-        )
-    labels = {}
-    for run in runs:
-        details = [f"{name}={_plain(run, name)}" for name in sorted(varying[run.method])]
-        labels[run.id] = run.method + (f" ({', '.join(details)})" if details else "")
-    return labels
-
-
-def _plain(run: Run, name: str) -> str:
-    if name not in run.parameters:
-        return "default"
-    value: Any = run.parameters[name]
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _compared(column: Mapping[str, Entry]) -> dict[str, Entry]:

@@ -13,12 +13,13 @@ from bltm.report.comparison import Stat
 from bltm.report.runs import Run, rate_name
 from bltm.report.style import COLOURS, INK, SOFT, Label, draw_band, label_lines, new_figure
 from bltm.report.style import OURS as OUR_COLOUR
-from bltm.report.summary import Entry, Grid
+from bltm.report.summary import Entry, Grid, takes_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ROW_ERROR = ("figures", "row_error", "all")
 USUAL_RATE = 0.3
 ACROSS = 4
 
@@ -26,7 +27,8 @@ ACROSS = 4
 def error_figure(grid: Grid) -> Figure | None:
     """Return the error of the used row of T(x) over training, a panel for each rate.
 
-    A line is the mean over seeds, its shade one standard deviation. A point starts a stage.
+    A line is the mean over seeds, its shade one standard deviation. A point starts a stage. A T
+    that was not seen to change is a level without points.
     """
     rates = [rate for rate in grid.rates if any(_curves(e) for e in _column(grid, rate))]
     if not rates:
@@ -104,47 +106,69 @@ def _column(grid: Grid, rate: float | None) -> list[Entry]:
 
 
 def _curves(entry: Entry) -> list[list[Mapping[str, Any]]]:
-    """Return the points of each seed that have the error of T."""
-    curves = []
-    for run in entry.runs.values():
-        points = [p for p in run.get("figures", "curve") or () if p.get("row_error") is not None]
-        curves += [points] if points else []
-    return curves
+    """Return the points of each seed that have the error of T, in the order of training."""
+    return list(filter(None, map(_curve, entry.runs.values())))
+
+
+def _curve(run: Run) -> list[Mapping[str, Any]]:
+    points = [p for p in run.get("figures", "curve") or () if p.get("row_error") is not None]
+    # Stages are in the order of training in the account of time, and need not be in a curve.
+    order = {stage: i for i, stage in enumerate(run.get("cost", "stages") or ())}
+    return sorted(points, key=lambda point: order.get(point["stage"], len(order)))
 
 
 def _error_panel(axes: Axes, grid: Grid, rate: float | None) -> None:
-    entries = [entry for entry in _column(grid, rate) if _curves(entry)]
+    entries = [e for e in _column(grid, rate) if takes_part(e.method) and _has_error(e)]
     others = [entry for entry in entries if entry.method != grid.highlighted]
-    names: list[Label] = []
     longest = max(len(_common_steps(_curves(entry))) for entry in entries)
+    names: list[Label] = []
     for entry in entries:
         ours = entry.method == grid.highlighted
         colour = OUR_COLOUR if ours else COLOURS[others.index(entry) % len(COLOURS)]
-        steps = _common_steps(_curves(entry))
-        stats = [stat for _, stat in steps]
-        draw_band(axes, list(range(1, len(steps) + 1)), stats, colour, 1.0, 2.2 if ours else 1.5)
-        stages = [stage for (stage, _), _ in steps]
-        starts = [i for i, stage in enumerate(stages) if i == 0 or stage != stages[i - 1]]
-        axes.plot([i + 1 for i in starts], [stats[i].mean for i in starts], "o", ms=4, color=colour)
-        names.append(Label(stats[-1].mean, grid.title_of(entry.label), colour, ours))
-        end = stats[-1].mean
-        axes.plot([len(steps), longest + 1], [end, end], color=colour, lw=0.8, ls=":")
-    floor = Stat.of(
-        value for e in entries for value in e.numbers("figures", "class_row_error").values()
-    )
-    if floor is not None:
-        axes.axhline(floor.mean, color=SOFT, lw=1.2, ls="--", zorder=1)
-        names.append(Label(floor.mean, "true class average", SOFT))
+        end = _error_line(axes, entry, colour, longest, 2.2 if ours else 1.5)
+        names.append(Label(longest + 1, end, grid.title_of(entry.label), colour, ours))
+    for name, figure, style in (
+        ("true class average", "class_row_error", "--"),
+        ("true targets, mean flip rate", "mean_flip_row_error", ":"),
+    ):
+        level = Stat.of(v for e in entries for v in e.numbers("figures", figure).values())
+        if level is not None:
+            axes.axhline(level.mean, color=SOFT, lw=1.2, ls=style, zorder=1)
+            names.append(Label(longest + 1, level.mean, name, SOFT))
     axes.set_xlim(0, longest + 1)
     axes.set_ylim(bottom=0)
     axes.set_ylim(axes.get_ylim())
-    label_lines(axes, longest + 1, names)
+    label_lines(axes, names)
+
+
+def _has_error(entry: Entry) -> bool:
+    return bool(_curves(entry)) or entry.stat(*ROW_ERROR) is not None
+
+
+def _error_line(axes: Axes, entry: Entry, colour: str, longest: int, width: float) -> float:
+    """Draw the error of a method and return where it ends; T that never changes is a level."""
+    steps = _common_steps(_curves(entry))
+    if not steps:
+        level = entry.stat(*ROW_ERROR)
+        assert level is not None
+        draw_band(axes, [1, longest], [level, level], colour, 1.0, width)
+        return level.mean
+    stats = [stat for _, stat in steps]
+    draw_band(axes, list(range(1, len(steps) + 1)), stats, colour, 1.0, width)
+    stages = [stage for (stage, _), _ in steps]
+    starts = [i for i, stage in enumerate(stages) if i == 0 or stage != stages[i - 1]]
+    axes.plot([i + 1 for i in starts], [stats[i].mean for i in starts], "o", ms=4, color=colour)
+    end = stats[-1].mean
+    axes.plot([len(steps), longest + 1], [end, end], color=colour, lw=0.8, ls=":")
+    return end
 
 
 def _common_steps(
     curves: Sequence[Sequence[Mapping[str, Any]]],
 ) -> list[tuple[tuple[str, int], Stat]]:
     """Return the steps that all seeds have, in order, with the error over seeds."""
+    if not curves:
+        return []
     by_step = [{(p["stage"], p["epoch"]): float(p["row_error"]) for p in c} for c in curves]
     common = [step for step in by_step[0] if all(step in other for other in by_step)]
     stats = ((step, Stat.of(found[step] for found in by_step)) for step in common)
@@ -153,7 +177,8 @@ def _common_steps(
 
 def _one_cell(grid: Grid) -> dict[str, Run]:
     """Return the runs with matrices of one noisy data set: the first seed at the usual rate."""
-    runs = [(e.label, run) for e in grid.entries.values() for run in e.runs.values()]
+    entries = [entry for entry in grid.entries.values() if takes_part(entry.method)]
+    runs = [(entry.label, run) for entry in entries for run in entry.runs.values()]
     found = [
         (label, run)
         for label, run in runs
