@@ -106,6 +106,8 @@ def test_transition_error__has_mean_and_spread_of_the_steps_that_all_seeds_have(
     references = {"true class average", "true targets, mean flip rate"}
     assert set(texts(figure)) == {"BLTM-V"} | references
     assert error_figure(grid_of(make_rows(FEW, seeds=(0,)))) is None
+    by_the_way = make_row("bltm-v", curve=[{"stage": "revise", "epoch": 1, "row_error": 0.3}])
+    assert error_figure(grid_of([by_the_way])) is None
 
 
 @pytest.mark.usefixtures("style")

@@ -30,7 +30,7 @@ def error_figure(grid: Grid) -> Figure | None:
     A line is the mean over seeds, its shade one standard deviation. A point starts a stage. A T
     that was not seen to change is a level without points.
     """
-    rates = [rate for rate in grid.rates if any(_curves(e) for e in _column(grid, rate))]
+    rates = [rate for rate in grid.rates if any(_watched(e) for e in _column(grid, rate))]
     if not rates:
         return None
     across, down = min(len(rates), 3), ceil(len(rates) / 3)
@@ -110,6 +110,12 @@ def _curves(entry: Entry) -> list[list[Mapping[str, Any]]]:
     return list(filter(None, map(_curve, entry.runs.values())))
 
 
+def _watched(entry: Entry) -> bool:
+    """Return whether the error of T was asked for; a revision shows a bit of it without."""
+    asked = any(run.get("spec", "watch_transition") for run in entry.runs.values())
+    return asked and bool(_curves(entry))
+
+
 def _curve(run: Run) -> list[Mapping[str, Any]]:
     points = [p for p in run.get("figures", "curve") or () if p.get("row_error") is not None]
     # Stages are in the order of training in the account of time, and need not be in a curve.
@@ -118,6 +124,8 @@ def _curve(run: Run) -> list[Mapping[str, Any]]:
 
 
 def _error_panel(axes: Axes, grid: Grid, rate: float | None) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     entries = [e for e in _column(grid, rate) if takes_part(e.method) and _has_error(e)]
     others = [entry for entry in entries if entry.method != grid.highlighted]
     longest = max(len(_common_steps(_curves(entry))) for entry in entries)
@@ -136,6 +144,7 @@ def _error_panel(axes: Axes, grid: Grid, rate: float | None) -> None:
             axes.axhline(level.mean, color=SOFT, lw=1.2, ls=style, zorder=1)
             names.append(Label(longest + 1, level.mean, name, SOFT))
     axes.set_xlim(0, longest + 1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0)
     axes.set_ylim(axes.get_ylim())
     label_lines(axes, names)
