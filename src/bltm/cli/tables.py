@@ -14,7 +14,7 @@ def tables(
     rows: Annotated[
         list[Path],
         typer.Argument(
-            metavar="ROWS...",
+            metavar="ROWS",
             help="Files of rows that 'bltm bench' wrote; files of one name hold one grid.",
         ),
     ],
