@@ -33,6 +33,7 @@ from bltm.data.download import (
 
 # Set to a folder of data sets, it is searched before the cache.
 ROOT_VARIABLE = "BLTM_DATA"
+CHECK_VARIABLE = "BLTM_CHECK"
 _TROUBLES = (OSError, EOFError, http.client.HTTPException, zlib.error)
 
 
@@ -133,6 +134,7 @@ class Places:
                 raise InputError(name, f"there is no folder '{folder}'", "Give one that exists.")
             if folder:
                 roots.append(Path(folder))
+        check = check and os.environ.get(CHECK_VARIABLE) != "0"
         return cls(cache_directory(cache), tuple(roots), download, check, progress)
 
     def folders(self, files: FileSet) -> list[Path]:
