@@ -14,10 +14,11 @@ LEVEL = {
     "transition": 1,
     "engine": 2,
     "methods": 3,
-    "runs": 4,
-    "benchmark": 5,
-    "report": 6,
-    "cli": 7,
+    "audit": 4,
+    "runs": 5,
+    "benchmark": 6,
+    "report": 7,
+    "cli": 8,
 }
 ROOT = Path(bltm.__file__).parent
 

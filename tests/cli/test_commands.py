@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import bltm
-from bltm.runs.artifacts import Evidence
+from bltm.runs.artifacts import read_evidence
 
 from .processes import Shell
 
@@ -71,7 +71,7 @@ def test_fit__npz__writes_the_run_directory_and_says_what_it_found(
     assert "warm_up/fold-1: epoch 1/1" in ended.stderr
     assert "of the labels seem to be wrong" in ended.stdout
     assert "Next: bltm predict run" in ended.stdout
-    evidence = Evidence.read(run / "posteriors.safetensors")
+    evidence = read_evidence(run / "posteriors.safetensors")
     assert evidence.ids == list(range(120))
     assert evidence.probs.shape == (120, 3)
     assert evidence.posterior is not None

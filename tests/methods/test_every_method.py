@@ -206,6 +206,61 @@ def test_trusted_labels_are_not_suspected(name: str) -> None:
     assert (model.suspicion_.values[~trusted] > 0.0).any()
 
 
+# Methods whose last stage cannot be trained alone on a part of the examples.
+IN_SAMPLE_ONLY = {"joint", "dmi", "dividemix"}
+
+
+@every_method
+def test_labels_are_judged_by_classifiers_that_have_not_seen_them(
+    name: str, tmp_path: Path
+) -> None:
+    plain, folded = (
+        tiny(name).fit(TINY.x, TINY.y_noisy),
+        tiny(name, audit_folds=2).fit(TINY.x, TINY.y_noisy),
+    )
+    # What is learned is the same; only the judgement of labels differs.
+    assert (folded.predict_proba(TINY.x) == plain.predict_proba(TINY.x)).all()
+    unseen = folded.evidence_.out_of_sample
+    assert plain.evidence_.out_of_sample is None
+    if name in IN_SAMPLE_ONLY:
+        assert unseen is None
+        return
+    assert unseen is not None
+    np.testing.assert_allclose(unseen.sum(axis=1), 1.0, atol=1e-5)
+    assert "out of sample" in folded.suspicion_.source
+    assert (unseen != folded.probs_).any()
+    stages = {line["stage"] for line in folded.history_}
+    assert {"audit/fold-1", "audit/fold-2"} <= stages
+    again = fit_in(tmp_path, tiny(name, audit_folds=2))
+    taken = fit_in(tmp_path, tiny(name, audit_folds=2))
+    for other in (again, taken):
+        assert (other.suspicion_.values == folded.suspicion_.values).all()
+        assert other.findings_["passes"] == folded.findings_["passes"]
+
+
+@every_method
+def test_evidence_is_what_the_method_knows(name: str) -> None:
+    model = tiny(name).fit(TINY.x, TINY.y_noisy)
+    evidence = model.evidence_
+    n, n_classes = len(TINY.y_noisy), len(model.classes_)
+    assert evidence.ids == list(range(n))
+    assert (np.asarray(evidence.classes)[evidence.labels] == TINY.y_noisy).all()
+    assert (evidence.probs == model.probs_).all()
+    if model.transition_ is None:
+        assert evidence.columns is None
+        assert evidence.rows is None
+        return
+    assert evidence.columns is not None
+    assert evidence.rows is not None
+    assert evidence.columns.shape == evidence.rows.shape == (n, n_classes)
+    T = np.asarray(model.predict_transition(TINY.x))
+    expected = T[np.arange(n), :, evidence.labels]
+    np.testing.assert_allclose(np.exp(evidence.columns), expected, atol=1e-5)
+    joint = evidence.probs * expected
+    best = (joint / joint.sum(axis=1, keepdims=True)).argmax(axis=1)
+    np.testing.assert_allclose(evidence.rows, T[np.arange(n), best], atol=1e-5)
+
+
 @every_method
 def test_a_fit_without_validation_data(name: str) -> None:
     model = tiny(name, validation_fraction=0.0).fit(TINY.x, TINY.y_noisy)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bltm.core.records import Collected, Posterior, Split, Suspicion
-from bltm.runs.artifacts import Evidence
+from bltm.core.evidence import Evidence
+from bltm.runs.artifacts import read_evidence, write_evidence
 from bltm.runs.config import RunConfig
 from bltm.runs.summary import summarise
 
@@ -75,8 +76,8 @@ def test_summary__method_without_estimate_or_held_out_examples() -> None:
 @pytest.mark.parametrize("ids", [["a", "ü", ""], [1, 2, 3]])
 def test_evidence__through_a_file__is_the_same(tmp_path: Path, ids: list[object]) -> None:
     found = replace(evidence(0.8), ids=ids)
-    found.write(tmp_path / "posteriors.safetensors")
-    again = Evidence.read(tmp_path / "posteriors.safetensors")
+    write_evidence(found, tmp_path / "posteriors.safetensors")
+    again = read_evidence(tmp_path / "posteriors.safetensors")
     assert again.ids == ids
     assert (again.id_name, again.classes) == ("name", ["cat", "dog"])
     assert again.posterior is not None
@@ -87,5 +88,5 @@ def test_evidence__through_a_file__is_the_same(tmp_path: Path, ids: list[object]
     np.testing.assert_array_equal(again.collected.indices, found.collected.indices)
     np.testing.assert_array_equal(again.split.validation, found.split.validation)
     np.testing.assert_array_equal(again.probs, found.probs)
-    replace(found, posterior=None, collected=None).write(tmp_path / "less.safetensors")
-    assert Evidence.read(tmp_path / "less.safetensors").collected is None
+    write_evidence(replace(found, posterior=None, collected=None), tmp_path / "less.safetensors")
+    assert read_evidence(tmp_path / "less.safetensors").collected is None

@@ -7,11 +7,15 @@ module is the only place that checks it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from bltm.core.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 FloatArray = NDArray[np.float64]
 
@@ -74,9 +78,12 @@ def log_entries(T: torch.Tensor) -> torch.Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> log_entries(torch.tensor([1.0, 0.0])).tolist()
     [0.0, -10000.0]
     """
+    import torch
+
     # The logarithm of the smallest normal number (-87 in float32) would let zeros leak into sums.
     return T.clamp_min(torch.finfo(T.dtype).tiny).log().masked_fill(T <= 0, -1e4)
 

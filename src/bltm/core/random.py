@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import torch
 
 
 def derived_seed(seed: int, *names: str | int) -> int:
@@ -49,12 +48,15 @@ def torch_stream(seed: int, *names: str | int) -> Iterator[None]:
 
     Examples
     --------
+    >>> import torch
     >>> before = torch.get_rng_state()
     >>> with torch_stream(3, "init"):
     ...     weight = torch.randn(2)
     >>> bool((torch.get_rng_state() == before).all())
     True
     """
+    import torch
+
     value = derived_seed(seed, *names)
     cuda = list(torch.cuda.default_generators)  # empty until CUDA is initialised
     # The generators are seeded directly: torch.manual_seed would also queue a call for every

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from bltm.core.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -173,8 +175,8 @@ class FitResult:
     """What a method hands back: networks, what it found, and what it wants to say.
 
     ``classifier`` maps inputs to logits over right labels, and ``probs`` is what it says of the N
-    training examples; ``transition`` is present when the method estimates T or T(x);
-    ``suspicion``, ``posterior`` and ``collected`` are kept for an audit.
+    training examples; ``transition`` is present when the method estimates T or T(x). The others
+    are kept for an audit, see :class:`bltm.core.evidence.Evidence`.
     """
 
     classifier: torch.nn.Module
@@ -183,6 +185,10 @@ class FitResult:
     transition: torch.nn.Module | None = None
     posterior: Posterior | None = None
     collected: Collected | None = None
+    out_of_sample: NDArray[np.float32] | None = None
+    columns: NDArray[np.float32] | None = None
+    rows: NDArray[np.float32] | None = None
+    support: IntArray | None = None
     findings: dict[str, Any] = field(default_factory=dict)
 
 

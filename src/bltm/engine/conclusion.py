@@ -9,18 +9,22 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from bltm.core.records import FitResult, Suspicion
+from bltm.core.records import Collected, FitResult, Posterior, Suspicion
 from bltm.engine.job import Job
-from bltm.engine.posteriors import network_probs
-from bltm.engine.transition_model import Corrected
+from bltm.engine.posteriors import Fit, cross_fitted, network_probs
+from bltm.engine.support import nearest_support
+from bltm.engine.transition_model import Corrected, Transition
 
 Probs = NDArray[np.float32]
+AUDIT = "audit"
+"""Name of the stages that judge examples out of sample."""
 
 
 def conclude(
     job: Job,
     classifier: nn.Module,
     *,
+    refit: Fit | None = None,
     suspicion: Suspicion | None = None,
     findings: dict[str, Any] | None = None,
     **parts: Any,
@@ -31,6 +35,9 @@ def conclude(
     ----------
     job, classifier
         The fit, and what it trained.
+    refit
+        Trains such a classifier on a part of the training split, under a name: for judging examples
+        by classifiers that have not seen their labels, where the user wants that.
     suspicion
         The method's own doubt in the given labels; by default what the classifier leaves to the
         other labels.
@@ -40,13 +47,24 @@ def conclude(
         Further fields of :class:`FitResult`.
     """
     probs = network_probs(job, classifier)
+    unseen = out_of_sample(job, refit)
     if suspicion is None:
-        suspicion = disagreement(probs, job.data.labels)
-    return _result(job, classifier, probs, suspicion, findings, **parts)
+        suspicion = (
+            disagreement(probs, job.data.labels)
+            if unseen is None
+            else disagreement(unseen, job.data.labels, "1 - f(x)[given label], out of sample")
+        )
+    return _result(job, classifier, probs, suspicion, findings, out_of_sample=unseen, **parts)
 
 
 def conclude_corrected(
-    job: Job, corrected: Corrected, *, findings: dict[str, Any] | None = None, **parts: Any
+    job: Job,
+    corrected: Corrected,
+    *,
+    refit: Fit | None = None,
+    collected: Collected | None = None,
+    findings: dict[str, Any] | None = None,
+    **parts: Any,
 ) -> FitResult:
     """Return the result of a method that has a classifier f and a transition T(x).
 
@@ -54,11 +72,13 @@ def conclude_corrected(
     ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``.
     """
     probs = network_probs(job, corrected.classifier)
-    joint = torch.from_numpy(probs).log() + corrected.columns
-    # Where f and T exclude each other nothing is known, and f alone has to tell.
-    joint = torch.where(joint.isfinite().any(dim=1, keepdim=True), joint, torch.from_numpy(probs))
-    right: Probs = joint.softmax(dim=1).numpy()[np.arange(len(probs)), job.data.labels]
-    suspicion = Suspicion(1.0 - right, "probability", "1 - P(given label | x, given label), f·T")
+    unseen = out_of_sample(job, refit)
+    right = right_label_posterior(probs if unseen is None else unseen, corrected.columns)
+    given, suggested = right[np.arange(len(right)), job.data.labels], right.argmax(axis=1)
+    where = "in sample" if unseen is None else "out of sample"
+    suspicion = Suspicion(
+        1.0 - given, "probability", f"1 - P(given label | x, given label), f·T, {where}"
+    )
     return _result(
         job,
         corrected.classifier,
@@ -66,14 +86,48 @@ def conclude_corrected(
         suspicion,
         findings,
         transition=corrected.transition,
+        columns=corrected.columns.numpy(),
+        rows=_rows(job, corrected.transition, suggested),
+        out_of_sample=unseen,
+        support=None
+        if collected is None
+        else nearest_support(job, corrected.classifier, collected, suggested),
+        collected=collected,
         **parts,
     )
+
+
+def out_of_sample(job: Job, refit: Fit | None) -> Probs | None:
+    """Return probabilities by classifiers that have not seen the labels, where they are wanted."""
+    if refit is None or job.audit_folds == 0:
+        return None
+    found = job.bench.record(
+        AUDIT, Posterior, lambda: cross_fitted(job, AUDIT, job.audit_folds, refit)
+    )
+    return found.probs
+
+
+def right_label_posterior(probs: Probs, columns: torch.Tensor) -> Probs:
+    """Return P(right label | x, given label) from f(x) and log T(x)[:, given label], (N, C)."""
+    joint = torch.from_numpy(probs).log() + columns
+    # Where f and T exclude each other nothing is known, and f alone has to tell.
+    possible = joint.isfinite().any(dim=1, keepdim=True)
+    joint = torch.where(possible, joint, torch.from_numpy(probs).log())
+    posterior: Probs = joint.softmax(dim=1).numpy()
+    return posterior
 
 
 def disagreement(probs: Probs, labels: NDArray[np.int64], source: str = "") -> Suspicion:
     """Return ``1 - f(x)[given label]``: a score, for f may have learned the label by heart."""
     given = probs[np.arange(len(labels)), labels]
     return Suspicion(1.0 - given, "score", source or "1 - f(x)[given label], in sample")
+
+
+def _rows(job: Job, transition: Transition, labels: NDArray[np.int64]) -> Probs:
+    """Return row ``labels[n]`` of T(x_n) for all N examples."""
+    wanted = torch.from_numpy(labels)
+    rows = job.outputs(transition, lambda x, index: transition.rows(x, wanted[index].to(x.device)))
+    return rows.numpy()
 
 
 def _result(

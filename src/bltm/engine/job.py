@@ -36,6 +36,9 @@ class Job:
         Architecture, and a file of weights to start from (None for a random start).
     augment
         Changes the inputs of training batches, or None.
+    audit_folds
+        Into how many folds the training split is cut so that each is judged by classifiers that
+        have not seen its labels; 0 for no such classifiers.
     """
 
     data: NoisyData
@@ -44,6 +47,11 @@ class Job:
     net: str | Callable[[int], nn.Module]
     weights: str | Path | None = None
     augment: Augmentation | None = None
+    audit_folds: int = 0
+
+    def settled(self, schedule: Schedule, stage: str) -> Schedule:
+        """Return the schedule with the length that was chosen for a stage, and no other."""
+        return schedule.overridden(epochs=self.bench.lengths.get(stage))
 
     def new_classifier(self, name: str) -> nn.Module:
         """Make a classification network whose weights come from the stream of its name."""

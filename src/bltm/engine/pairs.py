@@ -22,7 +22,7 @@ from bltm.engine.batches import Batch, Moment
 from bltm.engine.conclusion import conclude, disagreement
 from bltm.engine.forgetting import trusted_mask
 from bltm.engine.job import Job
-from bltm.engine.posteriors import network_probs
+from bltm.engine.posteriors import Fit, network_probs
 from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules, Step
 from bltm.engine.supervised import noisy_label_score
@@ -35,11 +35,12 @@ PASSES = 2.0
 
 @dataclass(frozen=True)
 class Pair:
-    """Two trained networks, and how their training went."""
+    """Two trained networks, how their training went, and how to train the first of such a pair."""
 
     classifier: nn.Module
     peer: nn.Module
     outcome: Outcome
+    refit: Fit
 
 
 def fit_pair(job: Job, stage: str, schedule: Schedule, step: Step) -> Pair:
@@ -61,7 +62,12 @@ def fit_pair(job: Job, stage: str, schedule: Schedule, step: Step) -> Pair:
         extras=trusted_mask(job),
         passes=PASSES,
     )
-    return Pair(modules["classifier"], modules["peer"], outcome)
+    settled = job.settled(schedule, stage)
+
+    def refit(rest: Job, name: str) -> nn.Module:
+        return fit_pair(rest, name, settled, step).classifier
+
+    return Pair(modules["classifier"], modules["peer"], outcome, refit)
 
 
 def plan_pair(stage: str, schedule: Schedule, n: int) -> PlannedStage:
@@ -98,13 +104,15 @@ def exchange_step(keep: Callable[[Moment], float]) -> Step:
 
 def conclude_pair(job: Job, pair: Pair, findings: dict[str, Any] | None = None) -> FitResult:
     """Return the result of two networks: the first predicts, and both judge the given labels."""
-    probs = [network_probs(job, network) for network in (pair.classifier, pair.peer)]
-    suspicion = disagreement(
-        np.mean(probs, axis=0, dtype=np.float32),
-        job.data.labels,
-        "1 - f(x)[given label], mean of two networks, in sample",
-    )
-    return conclude(job, pair.classifier, suspicion=suspicion, findings=findings)
+    suspicion = None
+    if job.audit_folds == 0:
+        probs = [network_probs(job, network) for network in (pair.classifier, pair.peer)]
+        suspicion = disagreement(
+            np.mean(probs, axis=0, dtype=np.float32),
+            job.data.labels,
+            "1 - f(x)[given label], mean of two networks, in sample",
+        )
+    return conclude(job, pair.classifier, refit=pair.refit, suspicion=suspicion, findings=findings)
 
 
 def _check_start(job: Job, modules: Modules) -> None:

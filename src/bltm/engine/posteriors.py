@@ -6,6 +6,7 @@ posteriors come from a model that has seen the labels it is asked about; cross-f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import fit_cross_entropy
 
 Probs = NDArray[np.float32]
+Fit = Callable[[Job, str], nn.Module]
 
 
 def network_probs(job: Job, network: nn.Module) -> Probs:
@@ -43,6 +45,19 @@ def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> 
     The training split is cut into ``k`` folds; each fold is judged by a network trained on the
     others. Examples outside the training split are judged by the mean of all networks.
     """
+    return cross_fitted(job, stage, k, lambda rest, name: fit_cross_entropy(rest, name, schedule))
+
+
+def cross_fitted(job: Job, stage: str, k: int, fit: Fit) -> Posterior:
+    """Return what networks make of examples whose labels they have not seen.
+
+    Parameters
+    ----------
+    job, stage, k
+        The fit, the name of the stage, and the number of folds.
+    fit
+        Trains a network on a part of the training split, under a name.
+    """
     train = job.split.train
     fold_of = folds(job.data, train, k, job.bench.seed)
     k = int(fold_of.max()) + 1
@@ -50,7 +65,7 @@ def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> 
     probs = np.zeros((len(job.data), job.data.n_classes), dtype=np.float32)
     for number in range(k):
         rest = replace(job, split=Split(train[fold_of != number], job.split.validation))
-        network = fit_cross_entropy(rest, f"{stage}/fold-{number + 1}", schedule)
+        network = fit(rest, f"{stage}/fold-{number + 1}")
         fold_probs = network_probs(job, network)
         probs += np.where((own_fold == number)[:, None], fold_probs, 0.0)
         probs += np.where((own_fold < 0)[:, None], fold_probs / k, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -9,7 +11,7 @@ from torch.nn import functional
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
-from bltm.engine.stage import Modules
+from bltm.engine.stage import Modules, Step
 from bltm.losses import cross_entropy
 
 
@@ -26,8 +28,22 @@ def noisy_label_score(modules: Modules, batch: Batch) -> torch.Tensor:
 
 def fit_cross_entropy(job: Job, stage: str, schedule: Schedule) -> nn.Module:
     """Train a new network on the noisy labels of the training split."""
+    return fit_network(job, stage, schedule, cross_entropy_step)
+
+
+def fit_network(job: Job, stage: str, schedule: Schedule, step: Step, **options: Any) -> nn.Module:
+    """Train a new network with a loss of its own; it is selected as one of noisy labels.
+
+    Parameters
+    ----------
+    job, stage, schedule
+        The fit, the stage's name, and how long.
+    step
+        Gives the loss.
+    **options
+        Further arguments of ``job.train``.
+    """
     classifier = job.new_classifier(stage)
-    job.train(
-        stage, {"classifier": classifier}, cross_entropy_step, schedule, score=noisy_label_score
-    )
+    modules = {"classifier": classifier}
+    job.train(stage, modules, step, schedule, score=noisy_label_score, **options)
     return classifier

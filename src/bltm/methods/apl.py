@@ -14,7 +14,7 @@ from bltm.engine.job import Job
 from bltm.engine.protocol import CYCLE, S100
 from bltm.engine.schedule import PlannedStage
 from bltm.engine.stage import Modules
-from bltm.engine.supervised import noisy_label_score
+from bltm.engine.supervised import fit_network
 from bltm.losses import normalised_cross_entropy, reverse_cross_entropy
 from bltm.methods.base import NoisyLabelClassifier
 
@@ -67,15 +67,12 @@ class APLClassifier(NoisyLabelClassifier):
             passive = reverse_cross_entropy(logits, batch.y)
             return self.alpha * active + self.beta * passive
 
-        classifier = job.new_classifier(STAGE)
-        job.train(
-            STAGE,
-            {"classifier": classifier},
-            step,
-            self._schedule(PRESETS),
-            score=noisy_label_score,
+        schedule = self._schedule(PRESETS)
+        classifier = fit_network(job, STAGE, schedule, step)
+        settled = job.settled(schedule, STAGE)
+        return conclude(
+            job, classifier, refit=lambda rest, name: fit_network(rest, name, settled, step)
         )
-        return conclude(job, classifier)
 
     def _check(self) -> None:
         for name in ("alpha", "beta"):

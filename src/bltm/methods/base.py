@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from bltm.core.errors import CollapseWarning, InputError
+from bltm.core.evidence import Evidence
 from bltm.core.records import FitResult, NoisyData, Split
 from bltm.data.labels import encode_labels
 from bltm.data.source import Source, as_source
@@ -31,7 +32,7 @@ from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.transition_model import Transition
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
-from bltm.methods.inputs import Weights, checked_labels, draw_seed, is_flat, noisy_data
+from bltm.methods.inputs import Weights, check_folds, checked_labels, draw_seed, is_flat, noisy_data
 from bltm.methods.transitions import BLOCK, TopTransitions, gather_transitions, row_of
 
 Recipe = TypeVar("Recipe")
@@ -55,6 +56,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         File of weights to start from.
     validation_fraction
         Share of the noisy examples that is held out to select epochs and lengths.
+    audit_folds
+        Number of folds (2 or more) for judging each training label by classifiers that have not
+        seen it: an audit finds more wrong labels, and the last stage is trained that much more
+        often. 0 judges in sample. Methods that cannot train their last stage alone ignore it.
     classes
         All classes, where some may be absent from the labels.
     image_size
@@ -77,6 +82,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     suspicion_
         How much speaks against each training label: ``values``, and whether they are a
         "probability" or a "score".
+    evidence_
+        What is known of each training example: all that an audit needs.
     encoder_, history_, findings_, probs_, posterior_, collected_, seed_
         How inputs are encoded; one record per epoch and stage; what the method found, in plain
         values; the classifier's probabilities of the training examples; what an audit needs; the
@@ -94,6 +101,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     augment: str = "none"
     weights: str | Path | None = None
     validation_fraction: float = 0.1
+    audit_folds: int = 0
     classes: Sequence[Any] | None = None
     image_size: int | None = None
     device: str = "auto"
@@ -108,6 +116,18 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def plan(self, n: int) -> list[PlannedStage]:
         """Return the training stages for ``n`` training examples, as far as they are known."""
         raise NotImplementedError
+
+    def full_plan(self, n: int) -> list[PlannedStage]:
+        """Return the stages of ``plan``, and about what an audit by folds adds to them."""
+        stages = self.plan(n)
+        check_folds(self.audit_folds)
+        if self.audit_folds == 0:
+            return stages
+        longest = max(stages, key=lambda stage: stage.work)
+        schedule = replace(longest.schedule, lengths=())
+        rest = n - n // self.audit_folds
+        fold = PlannedStage("audit", schedule, rest, longest.passes)
+        return [*stages, *[fold] * self.audit_folds]
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
         """Return the architecture for inputs of a shape; the paper's ResNets for its preset.
@@ -211,10 +231,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         reporter = make_reporter(self.verbose if fabric.is_global_zero else 0)
         bench = workbench(fabric=fabric, seed=self.seed_, reporter=reporter)
         augment = get_augmentation(self._augment(self.input_shape_), self.input_shape_)
-        job = Job(data, split, bench, self.net_, self.weights, augment)
+        check_folds(self.audit_folds)
+        job = Job(data, split, bench, self.net_, self.weights, augment, self.audit_folds)
         if before is not None:
             before(job)
         result = self._fit(job)
+        self.evidence_ = Evidence.of(data, split, result, source.id_name)
         self._keep(result, data, split, bench, time.perf_counter() - started)
         return self
 

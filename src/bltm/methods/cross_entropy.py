@@ -13,6 +13,7 @@ from bltm.engine.schedule import PlannedStage
 from bltm.engine.supervised import fit_cross_entropy
 from bltm.methods.base import NoisyLabelClassifier
 
+STAGE = "cross_entropy"
 PRESETS = {"default": CYCLE, "paper": S100}
 
 
@@ -32,11 +33,18 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
 
     def plan(self, n: int) -> list[PlannedStage]:
         """Return the one stage."""
-        return [PlannedStage("cross_entropy", self._schedule(PRESETS), n)]
+        return [PlannedStage(STAGE, self._schedule(PRESETS), n)]
 
     def _fit(self, job: Job) -> FitResult:
-        classifier = fit_cross_entropy(job, "cross_entropy", self._schedule(PRESETS))
+        schedule = self._schedule(PRESETS)
+        classifier = fit_cross_entropy(job, STAGE, schedule)
+        settled = job.settled(schedule, STAGE)
         posterior = job.bench.record(
             "posterior", Posterior, lambda: in_sample_posterior(job, classifier)
         )
-        return conclude(job, classifier, posterior=posterior)
+        return conclude(
+            job,
+            classifier,
+            refit=lambda rest, name: fit_cross_entropy(rest, name, settled),
+            posterior=posterior,
+        )

@@ -57,6 +57,13 @@ class ForwardClassifier(NoisyLabelClassifier):
         schedule = self._schedule(PRESETS)
         estimate = find_class_transition(job, self.transition, schedule)
         corrected = fit_corrected(job, "correct", schedule, estimate.transition, None)
+        settled = job.settled(schedule, "correct")
         return conclude_corrected(
-            job, corrected, posterior=estimate.posterior, findings=estimate.findings()
+            job,
+            corrected,
+            refit=lambda rest, name: (
+                fit_corrected(rest, name, settled, estimate.transition, None).classifier
+            ),
+            posterior=estimate.posterior,
+            findings=estimate.findings(),
         )

@@ -23,7 +23,7 @@ from bltm.engine.predict import predict
 from bltm.engine.protocol import CYCLE, S100
 from bltm.engine.schedule import PlannedStage
 from bltm.engine.stage import Modules
-from bltm.engine.supervised import noisy_label_score
+from bltm.engine.supervised import fit_network, noisy_label_score
 from bltm.losses import generalised_cross_entropy, truncated_gce
 from bltm.methods.base import NoisyLabelClassifier
 
@@ -90,11 +90,12 @@ class GCEClassifier(NoisyLabelClassifier):
         if self.truncated:
             kept = torch.ones(len(job.data), dtype=torch.bool)
             options = {"memory": {"kept": kept}, "before_epoch": prune}
+        schedule = self._schedule(PRESETS)
         outcome = job.train(
             STAGE,
             {"classifier": classifier},
             step,
-            self._schedule(PRESETS),
+            schedule,
             score=noisy_label_score,
             **options,
         )
@@ -102,7 +103,16 @@ class GCEClassifier(NoisyLabelClassifier):
         if self.truncated:
             kept = outcome.memory["kept"][job.split.train]
             findings["left_out"] = 1.0 - float(kept.float().mean())
-        return conclude(job, classifier, findings=findings)
+        settled = job.settled(schedule, STAGE)
+        return conclude(
+            job,
+            classifier,
+            # Which examples a truncated loss keeps is decided on the way, for all of them.
+            refit=None
+            if self.truncated
+            else lambda rest, name: fit_network(rest, name, settled, step),
+            findings=findings,
+        )
 
     def _kept(self, job: Job, classifier: nn.Module) -> torch.Tensor:
         """Return which examples of the training split the network learns from."""

@@ -137,3 +137,9 @@ def _mask(trusted: ArrayLike, source: Source) -> NDArray[np.bool_]:
             f"needs a boolean for each of {len(source)} examples, got {mask.dtype} {mask.shape}",
         )
     return mask
+
+
+def check_folds(folds: int) -> None:
+    """Refuse a number of folds that cannot be; 0 stands for none."""
+    if folds < 0 or folds == 1:
+        raise InputError("audit_folds", f"must be 0, or at least 2, got {folds}", "Use 3.")

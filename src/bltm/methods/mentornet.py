@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from bltm.core.records import FitResult
 from bltm.engine.batches import Batch
@@ -13,7 +14,7 @@ from bltm.engine.forgetting import Forgetting, trusted_mask
 from bltm.engine.job import Job
 from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules, Step
-from bltm.engine.supervised import cross_entropy_step, noisy_label_score
+from bltm.engine.supervised import cross_entropy_step, fit_network
 from bltm.losses.small_loss import self_paced_loss
 from bltm.methods.small_loss import SmallLossClassifier
 
@@ -48,16 +49,18 @@ class MentorNetClassifier(SmallLossClassifier):
     def _fit_kept(
         self, job: Job, schedule: Schedule, forgetting: Forgetting, findings: dict[str, object]
     ) -> FitResult:
-        modules = {"classifier": job.new_classifier(STAGE)}
-        job.train(
-            STAGE,
-            modules,
-            self_paced_step(forgetting),
-            schedule,
-            score=noisy_label_score,
-            extras=trusted_mask(job),
+        def fit(job: Job, name: str, schedule: Schedule) -> nn.Module:
+            step = self_paced_step(forgetting)
+            return fit_network(job, name, schedule, step, extras=trusted_mask(job))
+
+        classifier = fit(job, STAGE, schedule)
+        settled = job.settled(schedule, STAGE)
+        return conclude(
+            job,
+            classifier,
+            refit=lambda rest, name: fit(rest, name, settled),
+            findings=findings,
         )
-        return conclude(job, modules["classifier"], findings=findings)
 
 
 def self_paced_step(forgetting: Forgetting) -> Step:

@@ -116,7 +116,15 @@ class PTDClassifier(NoisyLabelClassifier):
                 corrected.classifier,
                 recipe.revision_rate,
             )
-        return conclude_corrected(job, corrected, posterior=posterior)
+        settled = job.settled(recipe.classifier, "reweight")
+        return conclude_corrected(
+            job,
+            corrected,
+            refit=lambda rest, name: (
+                fit_reweighted(rest, name, settled, corrected.transition, start).classifier
+            ),
+            posterior=posterior,
+        )
 
     def _recipe(self) -> Recipe:
         recipe = self._chosen(PRESETS)

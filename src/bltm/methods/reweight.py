@@ -85,8 +85,15 @@ class ReweightClassifier(NoisyLabelClassifier):
         )
         start = estimate.network if recipe.start_from_estimate else None
         corrected = fit_reweighted(job, "reweight", recipe.classifier, estimate.transition, start)
+        settled = job.settled(recipe.classifier, "reweight")
         return conclude_corrected(
-            job, corrected, posterior=estimate.posterior, findings=estimate.findings()
+            job,
+            corrected,
+            refit=lambda rest, name: (
+                fit_reweighted(rest, name, settled, estimate.transition, start).classifier
+            ),
+            posterior=estimate.posterior,
+            findings=estimate.findings(),
         )
 
     def _recipe(self) -> Recipe:

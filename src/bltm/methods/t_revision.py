@@ -113,8 +113,15 @@ class TRevisionClassifier(NoisyLabelClassifier):
         start = estimate.network if recipe.start_from_estimate else None
         classifier = fit_reweighted(job, "reweight", recipe.classifier, T, start).classifier
         revised = fit_revised(job, "revise", recipe.revision, T, classifier, recipe.revision_rate)
+        settled = job.settled(recipe.classifier, "reweight")
         return conclude_corrected(
-            job, revised, posterior=estimate.posterior, findings=estimate.findings()
+            job,
+            revised,
+            refit=lambda rest, name: (
+                fit_reweighted(rest, name, settled, revised.transition, start).classifier
+            ),
+            posterior=estimate.posterior,
+            findings=estimate.findings(),
         )
 
     def _recipe(self) -> Recipe:

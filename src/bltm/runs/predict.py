@@ -11,7 +11,7 @@ import pandas as pd
 from bltm.core.errors import InputError
 from bltm.data.source import Source, open_source
 from bltm.methods.persistence import load
-from bltm.runs.artifacts import Evidence
+from bltm.runs.artifacts import read_evidence
 from bltm.runs.directory import CONFIG, POSTERIORS, RunDirectory, State
 from bltm.runs.tables import TABLE_SUFFIXES, check_output, write_table
 
@@ -65,7 +65,7 @@ def _open(directory: RunDirectory, data: str, options: PredictOptions) -> Source
     source = open_source(data, label=config.label, image=image, id=id_column, for_prediction=True)
     if id_column is None and source.kind == "table":
         # Ids were recognised in the training data; a single row gives nothing to recognise.
-        known = Evidence.read(directory.path / POSTERIORS).id_name
+        known = read_evidence(directory.path / POSTERIORS).id_name
         if known != source.id_name and known in source.inputs.columns:
             return open_source(data, label=config.label, id=known, for_prediction=True)
     return source

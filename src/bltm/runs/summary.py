@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bltm.runs.artifacts import Evidence
+from bltm.core.evidence import Evidence
 from bltm.runs.config import RunConfig
 from bltm.runs.estimate import duration
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,16 @@ import torch
 from bltm.benchmark.variants.truth import Truth
 from bltm.core.errors import InputError
 from bltm.core.matrix import log_entries
-from bltm.core.records import FitResult, IntArray
+from bltm.core.records import FitResult, IntArray, Suspicion
 from bltm.engine.batches import Batch, in_batches
-from bltm.engine.conclusion import conclude_corrected
+from bltm.engine.conclusion import conclude, right_label_posterior
 from bltm.engine.correction import forward_step
 from bltm.engine.job import Job
+from bltm.engine.posteriors import network_probs
 from bltm.engine.predict import BATCH
 from bltm.engine.schedule import PlannedStage
 from bltm.engine.selection import Score
 from bltm.engine.stage import Modules
-from bltm.engine.transition_model import Corrected, Transition
 from bltm.losses import noisy_log_probs
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.forward import PRESETS, ForwardClassifier
@@ -69,8 +69,10 @@ class InstanceOracle(NoisyLabelClassifier):
             score=true_score(noise),
             extras={"columns": columns},
         )
-        result = conclude_corrected(job, Corrected(classifier, Transition(), columns))
-        return replace(result, transition=None)
+        right = right_label_posterior(network_probs(job, classifier), columns)
+        given = right[np.arange(len(right)), job.data.labels]
+        suspicion = Suspicion(1.0 - given, "probability", "1 - P(given label | x, given label)")
+        return conclude(job, classifier, suspicion=suspicion)
 
 
 def true_columns(noise: NoisyLabels, labels: IntArray) -> torch.Tensor:

@@ -11,12 +11,12 @@ from torch import nn
 
 from bltm.engine.correction import fit_corrected
 from bltm.engine.job import Job
-from bltm.engine.transition_model import Corrected, TransitionModel
+from bltm.engine.transition_model import Corrected, Transition
 from bltm.methods.bltm.presets import Recipe
 
 
 def correct(
-    job: Job, recipe: Recipe, stage: str, transition: TransitionModel, warm: nn.Module | None
+    job: Job, recipe: Recipe, stage: str, transition: Transition, warm: nn.Module | None
 ) -> Corrected:
     """Train a classifier of Bayes labels.
 

@@ -96,9 +96,14 @@ class BLTMClassifier(NoisyLabelClassifier):
             previous = result.classifier
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
+        last = f"round-{recipe.rounds}/correct"
+        settled = replace(recipe, classifier=job.settled(recipe.classifier, last))
         return conclude_corrected(
             job,
             result,
+            refit=lambda rest, name: (
+                correct(rest, settled, name, result.transition, start).classifier
+            ),
             posterior=posterior,
             collected=collected,
             findings={"collected": len(collected), "coverage": collected.coverage.tolist()},
