@@ -56,9 +56,9 @@ def test_plans__name_the_stages_that_train() -> None:
         assert stages
         assert all(stage.examples > 0 for stage in stages)
     planned = [stage.stage for stage in make_method("bltm-v", preset="paper").plan(1000)]
-    assert planned == ["warm_up", "transition", "revise"]
+    assert planned == ["warm_up", "round-1/transition", "round-1/revise"]
     assert [s.stage for s in make_method("bltm", preset="paper").plan(1000)] == [
         "warm_up",
-        "transition",
-        "correct",
+        "round-1/transition",
+        "round-1/correct",
     ]

@@ -52,6 +52,16 @@ def fit(
         float | None,
         typer.Option(help="Share of wrong labels, for methods that need it; else estimated."),
     ] = None,
+    audit_folds: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Folds for judging labels by classifiers that have not seen them; or 0."
+        ),
+    ] = 3,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Table of labels by id that replace those in the data."),
+    ] = None,
     augment: Annotated[
         str | None,
         typer.Option(help="Random changes of training images: none, crop-flip, crop or flip."),
@@ -116,6 +126,8 @@ def fit(
             noise_rate=noise_rate,
             augment=augment,
             parameters=parse_parameters(set_ or []),
+            audit_folds=audit_folds,
+            labels=labels,
             device=device,
             precision=precision,
             devices=devices,

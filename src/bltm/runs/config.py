@@ -46,6 +46,10 @@ class RunConfig:
         Arguments of every estimator.
     rho_max, collector, noise_rate
         Arguments of some.
+    audit_folds
+        Argument of every estimator; here by default 3, for a run ends with an audit.
+    labels
+        Table of labels by id that take the place of those in the data, such as corrected ones.
     parameters
         Further arguments of the estimator, by name.
     device, precision, devices, num_nodes
@@ -81,6 +85,8 @@ class RunConfig:
     noise_rate: float | None = None
     augment: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    audit_folds: int = 3
+    labels: str | None = None
     device: str = "auto"
     precision: str = "32-true"
     devices: int = 1
@@ -121,7 +127,7 @@ class RunConfig:
         mine, theirs = self.to_json(), other.to_json()
         found = []
         for name in mine:
-            if name == "data" or mine[name] == theirs[name]:
+            if name in ("data", "labels") or mine[name] == theirs[name]:
                 continue
             if name == "data_sha256":
                 found.append("the data has changed")
@@ -133,7 +139,7 @@ class RunConfig:
         """Read the data."""
         from bltm.data.source import open_source
 
-        return open_source(
+        source = open_source(
             self.data,
             label=self.label,
             image=self.image,
@@ -141,6 +147,11 @@ class RunConfig:
             classes=self.classes,
             unreadable="skip" if self.skip_unreadable else "raise",
         )
+        if self.labels is None:
+            return source
+        from bltm.runs.relabel import relabelled
+
+        return relabelled(source, Path(self.labels))
 
     def make_estimator(self) -> NoisyLabelClassifier:
         """Return the estimator, its arguments checked as far as that needs no data."""
@@ -154,6 +165,7 @@ class RunConfig:
         }
         given |= {
             "random_state": self.seed,
+            "audit_folds": self.audit_folds,
             "precision": self.precision,
             "classes": None if self.classes is None else list(self.classes),
             **self.parameters,

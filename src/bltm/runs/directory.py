@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 CONFIG, HISTORY, POSTERIORS = "config.json", "history.jsonl", "posteriors.safetensors"
 MODEL, METADATA = "model.safetensors", "metadata.json"
 CHECKPOINT, LOCK = "checkpoint", ".lock"
+AUDIT = ("audit.csv", "audit.parquet", "audit.json", "report.html")
 # The first makes a run unfinished when it is removed, the last makes it a run at all.
-FILES = (METADATA, MODEL, POSTERIORS, HISTORY, CONFIG)
+FILES = (METADATA, MODEL, *AUDIT, POSTERIORS, HISTORY, CONFIG)
 
 
 class State(Enum):

@@ -12,7 +12,7 @@ from bltm.engine.devices import make_fabric
 from bltm.engine.job import Job
 from bltm.engine.workbench import Workbench
 from bltm.methods.persistence import save
-from bltm.runs.artifacts import Evidence
+from bltm.runs.artifacts import write_evidence
 from bltm.runs.config import RunConfig
 from bltm.runs.directory import POSTERIORS, RunDirectory, State
 from bltm.runs.estimate import estimate
@@ -68,7 +68,8 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
     estimator.set_params(verbose=0 if options.quiet or not first else 1)
     source = config.open_source()
     place = str(Path(config.data).resolve()) if Path(config.data).exists() else config.data
-    config = replace(config, data=place, data_sha256=source.fingerprint)
+    labels = None if config.labels is None else str(Path(config.labels).resolve())
+    config = replace(config, data=place, labels=labels, data_sha256=source.fingerprint)
     with (
         directory.claimed(**permission) if first else nullcontext(),
         StopSignal(say if first else _silent) as stop,
@@ -81,7 +82,6 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
             for note in source.notes:
                 say(f"note: {note}")
         fabric = make_fabric(config.device, config.precision, config.devices, config.num_nodes)
-        jobs: list[Job] = []
 
         def workbench(**parts: Any) -> Workbench:
             if first:
@@ -98,16 +98,14 @@ def fit_run(config: RunConfig, out: Path, options: FitOptions, say: Say) -> str:
             )
 
         def before(job: Job) -> None:
-            jobs.append(job)
             if first and not options.quiet:
-                say(estimate(job, estimator.plan(len(job.split.train))).in_words())
+                say(estimate(job, estimator.full_plan(len(job.split.train))).in_words())
             stop.arm()
 
         estimator.fit_source(source, workbench, fabric=fabric, before=before)
-        (job,) = jobs
-        evidence = Evidence.of(job.data, job.split, estimator, source.id_name)
+        evidence = estimator.evidence_
         if first:
-            evidence.write(out / POSTERIORS)
+            write_evidence(evidence, out / POSTERIORS)
             save(estimator, out)
             directory.drop_checkpoint()
     return summarise(config, evidence, estimator.findings_, out) if first else ""
