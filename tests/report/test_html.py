@@ -137,7 +137,7 @@ def test_plain_text_can_be_written(text: str) -> None:
 def test_suspects_are_those_that_are_not_kept_most_suspicious_first() -> None:
     found = example_audit()
     suspects = choose_suspects(found, 5000)
-    flagged = {i for i in range(300) if found.verdict[i] != 0}
+    flagged = {i for i in range(200) if found.verdict[i] != 0}
     assert set(suspects.indices.tolist()) == flagged
     assert suspects.flagged == len(flagged)
     doubts = found.p_wrong[suspects.indices]
@@ -149,7 +149,7 @@ def test_suspects_are_those_that_are_not_kept_most_suspicious_first() -> None:
 
 def test_where_nothing_stands_out_the_nearest_are_shown() -> None:
     found = example_audit()
-    found = dataclasses.replace(found, verdict=np.zeros(300, dtype=np.int8))
+    found = dataclasses.replace(found, verdict=np.zeros(200, dtype=np.int8))
     suspects = choose_suspects(found, 5000)
     assert suspects.flagged == 0
     assert suspects.indices.tolist() == found.ranking()[: len(suspects)].tolist()
@@ -238,7 +238,7 @@ def test_the_list_of_suspects_is_cut_and_the_report_says_so() -> None:
     data = json.loads(Elements(page).scripts["review-data"])
     assert len(data["suggested"]) == 10
     assert "The 10 most suspicious of" in page
-    long = example_audit(ids=[f"{i}" + "x" * 3000 for i in range(300)])
+    long = example_audit(ids=[f"{i}" + "x" * 3000 for i in range(200)])
     page = build_report(example_content(long, limits=Limits(size=250_000)))
     assert len(page) <= 250_000
     assert "most suspicious of" in page
@@ -284,8 +284,7 @@ def test_supporting_examples_share_their_pictures() -> None:
 
 
 def test_a_score_is_not_called_a_probability() -> None:
-    found = example_audit(in_sample=True)
-    assert found.kind == "score"
+    found = dataclasses.replace(example_audit(), kind="score")
     text = "".join(Elements(build_report(example_content(found))).text)
     assert "score, which only ranks" in text
     assert "of the labels seem wrong" not in text

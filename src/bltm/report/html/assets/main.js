@@ -88,7 +88,12 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const target = event.target;
   if (target.matches("input, select, textarea")) {
-    if (event.key === "Escape") goTo(current);
+    if (event.key === "Escape") {
+      // The browser would clear the search.
+      event.preventDefault();
+      if (found.length) goTo(current);
+      else target.blur();
+    }
     return;
   }
   if (IN_LIST.has(event.key) && !list.contains(target)) return;
