@@ -38,7 +38,18 @@ def test_every_option_of_fit__has_a_help_line() -> None:
     from bltm.cli import app
 
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {"fit", "predict", "noise", "demo", "methods", "data", "bench", "tables"}
+    assert set(commands) == {
+        "fit",
+        "predict",
+        "noise",
+        "demo",
+        "methods",
+        "data",
+        "bench",
+        "tables",
+        "report",
+        "audit",
+    }
     for command in commands.values():
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{command.name} {parameter.name}"

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bltm import __version__
-from bltm.cli import bench, data, demo, fit, methods, noise, predict, tables
+from bltm.cli import audit, bench, data, demo, fit, methods, noise, predict, tables
 
 app = typer.Typer(
     name="bltm",
@@ -48,6 +48,8 @@ app.command("demo")(demo.demo)
 app.command("tables")(tables.tables)
 app.command("methods")(methods.methods)
 app.command("bench")(bench.bench)
+app.command("report")(audit.report)
+app.add_typer(audit.app, name="audit")
 app.add_typer(data.app, name="data")
 
 

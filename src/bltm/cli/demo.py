@@ -23,6 +23,9 @@ def demo(
 ) -> None:
     """Make labels of scikit-learn's digits wrong and learn from them, in about a minute."""
     with reported():
-        from bltm.runs.demo import run_demo
+        from bltm.report.run_audit import audit_run
+        from bltm.runs.demo import RUN, run_demo
 
         typer.echo(run_demo(out, rate, seeds, say, epochs=epochs, overwrite=overwrite))
+        audit_run(out / RUN)
+        typer.echo(f"Open {out / RUN / 'report.html'}: the labels that are probably wrong.")

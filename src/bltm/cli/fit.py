@@ -96,6 +96,9 @@ def fit(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run that exists.")
     ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="Whether to end with an audit and a report.")
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Learn from noisy labels and write a run directory."""
@@ -144,3 +147,7 @@ def fit(
             raise typer.Exit(INTERRUPTED if first else 0) from None
         if first:
             typer.echo(summary)
+            if audit:
+                from bltm.report.run_audit import audit_run
+
+                typer.echo(audit_run(out, brief=True))

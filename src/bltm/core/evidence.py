@@ -54,8 +54,11 @@ class Evidence:
     support
         Positions of the nearest collected examples that have that label as Bayes label, shape
         (N, 3), -1 for none; None for methods that collect nothing.
-    posterior, collected
-        Noisy posteriors and inferred Bayes labels, where the method has them.
+    posterior, distilled
+        Noisy posteriors, and the Bayes labels that were inferred from them; where the method has
+        them.
+    collected
+        The inferred labels that T*(x) was learned from; of a later round, if there was one.
     """
 
     ids: list[Any]
@@ -72,6 +75,7 @@ class Evidence:
     rows: Probs | None = None
     support: IntArray | None = None
     posterior: Posterior | None = None
+    distilled: Collected | None = None
     collected: Collected | None = None
 
     @classmethod
@@ -92,5 +96,6 @@ class Evidence:
             rows=result.rows,
             support=result.support,
             posterior=result.posterior,
+            distilled=result.distilled,
             collected=result.collected,
         )

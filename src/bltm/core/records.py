@@ -184,6 +184,7 @@ class FitResult:
     suspicion: Suspicion
     transition: torch.nn.Module | None = None
     posterior: Posterior | None = None
+    distilled: Collected | None = None
     collected: Collected | None = None
     out_of_sample: NDArray[np.float32] | None = None
     columns: NDArray[np.float32] | None = None

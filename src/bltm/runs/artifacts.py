@@ -15,6 +15,7 @@ from bltm.core.records import Collected, Posterior, Split, Suspicion
 from bltm.engine.store import Artifact, read_artifact, write_artifact
 
 # Arrays of which some methods have none.
+COLLECTIONS = ("distilled", "collected")
 OPTIONAL = ("out_of_sample", "columns", "rows", "support")
 
 
@@ -42,13 +43,12 @@ def write_evidence(evidence: Evidence, path: Path) -> None:
             "out_of_sample": evidence.posterior.out_of_sample,
             "source": evidence.posterior.source,
         }
-    if evidence.collected is not None:
-        for name in ("indices", "bayes_labels", "coverage"):
-            arrays[f"collected/{name}"] = getattr(evidence.collected, name)
-        values["collected"] = {
-            "threshold": evidence.collected.threshold,
-            "collector": evidence.collected.collector,
-        }
+    for part in COLLECTIONS:
+        found = getattr(evidence, part)
+        if found is not None:
+            for name in ("indices", "bayes_labels", "coverage"):
+                arrays[f"{part}/{name}"] = getattr(found, name)
+            values[part] = {"threshold": found.threshold, "collector": found.collector}
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     write_artifact(path, Artifact(tensors, values))
 
@@ -58,16 +58,20 @@ def read_evidence(path: Path) -> Evidence:
     artifact = read_artifact(path)
     arrays = {name: tensor.numpy() for name, tensor in artifact.tensors.items()}
     values = artifact.values
-    posterior = collected = None
+    posterior = None
     if "posterior" in values:
         posterior = Posterior(arrays["posterior/probs"], **values["posterior"])
-    if "collected" in values:
-        collected = Collected(
-            indices=arrays["collected/indices"],
-            bayes_labels=arrays["collected/bayes_labels"],
-            coverage=arrays["collected/coverage"],
-            **values["collected"],
+    collections: dict[str, Any] = {
+        part: Collected(
+            indices=arrays[f"{part}/indices"],
+            bayes_labels=arrays[f"{part}/bayes_labels"],
+            coverage=arrays[f"{part}/coverage"],
+            **values[part],
         )
+        for part in COLLECTIONS
+        if part in values
+    }
+    optional: dict[str, Any] = {name: arrays.get(name) for name in OPTIONAL}
     return Evidence(
         ids=json.loads(arrays["ids"].tobytes()),
         id_name=values["id_name"],
@@ -79,8 +83,8 @@ def read_evidence(path: Path) -> Evidence:
         suspicion=Suspicion(arrays["suspicion"], **values["suspicion"]),
         split=Split(arrays["split/train"], arrays["split/validation"]),
         posterior=posterior,
-        collected=collected,
-        **{name: arrays.get(name) for name in OPTIONAL},
+        **collections,
+        **optional,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from bltm.core.errors import InputError
-from bltm.core.records import FitResult, Posterior
+from bltm.core.records import Collected, FitResult, Posterior
 from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
@@ -79,6 +79,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         start = warm if recipe.start_from_warm_up else None
         evidence = posterior
         previous: nn.Module | None = None
+        collections: list[Collected] = []
         for number in range(1, recipe.rounds + 1):
             name = f"round-{number}"
             if previous is not None:
@@ -86,6 +87,7 @@ class BLTMClassifier(NoisyLabelClassifier):
                 evidence = belief(job, f"{name}/belief", previous)
                 collector, threshold = COLLECTORS["in-sample"], recipe.sure
             collected = collect(job, f"{name}/collect", evidence, collector, threshold)
+            collections.append(collected)
             transition = learn_transition(
                 job, recipe, f"{name}/transition", collected, evidence, start
             )
@@ -105,7 +107,8 @@ class BLTMClassifier(NoisyLabelClassifier):
                 correct(rest, settled, name, result.transition, start).classifier
             ),
             posterior=posterior,
-            collected=collected,
+            distilled=collections[0],
+            collected=collections[-1],
             findings={"collected": len(collected), "coverage": collected.coverage.tolist()},
         )
 
