@@ -19,6 +19,10 @@ FILES = {
     "metadata.json",
     "model.safetensors",
     "posteriors.safetensors",
+    "audit.csv",
+    "audit.json",
+    "audit.parquet",
+    "report.html",
 }
 QUICK = ("--epochs", "1", "--device", "cpu")
 
