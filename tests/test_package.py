@@ -18,7 +18,7 @@ def run(code: str) -> str:
 
 def test_public_names_are_there_and_no_others() -> None:
     classifiers = {type(make_method(name)).__name__ for name in METHODS}
-    assert dir(bltm) == sorted({*classifiers, "__version__", "load", "make_method"})
+    assert dir(bltm) == sorted({*classifiers, "__version__", "audit", "load", "make_method"})
     for name in dir(bltm):
         assert getattr(bltm, name) is not None
     assert bltm.BLTMClassifier.__name__ == "BLTMClassifier"

@@ -29,6 +29,7 @@ _EXPORTS = {
     "ReweightClassifier": "bltm.methods.reweight",
     "S2EClassifier": "bltm.methods.s2e",
     "TRevisionClassifier": "bltm.methods.t_revision",
+    "audit": "bltm.audit",
     "load": "bltm.methods.persistence",
     "make_method": "bltm.methods.registry",
 }
@@ -50,6 +51,7 @@ __all__ = [
     "S2EClassifier",
     "TRevisionClassifier",
     "__version__",
+    "audit",
     "load",
     "make_method",
 ]
@@ -59,6 +61,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in _EXPORTS:
         raise AttributeError(f"module 'bltm' has no attribute {name!r}")
+    if name == "audit":  # a package that can be called
+        return import_module("bltm.audit")
     return getattr(import_module(_EXPORTS[name]), name)
 
 

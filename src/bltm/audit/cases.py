@@ -1,0 +1,134 @@
+"""What is to be audited, whether it comes as arrays or from a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bltm.audit.certificate import Collection, Inference
+from bltm.audit.counted import Counted, make_unmix, predicts_given
+from bltm.audit.findings import NoiseBound
+from bltm.audit.inputs import (
+    Scanned,
+)
+from bltm.audit.judge import Unmix, blocks
+from bltm.audit.noise_bound import bound
+from bltm.audit.transitions import (
+    ClassTransition,
+    Floats,
+    Transition,
+    block_rows,
+)
+
+Codes = NDArray[np.int32]
+Index = NDArray[np.integer[Any]]
+# Examples that decide how probabilities are to be read.
+READ = 20_000
+
+
+def _none() -> Index:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """All that an audit starts from; fields are those of :class:`bltm.audit.Audit`, and these.
+
+    Attributes
+    ----------
+    probs, unmix
+        f, or noisy posteriors and the function that turns them into f.
+    transition
+        T(x); None where ``suspicion`` tells how doubtful each label is.
+    inference, collection, bound
+        Noisy posteriors, what was collected from them, and the estimate of rho_max.
+    counted
+        The flips of each class where f is surest.
+    fitted_on, held_out
+        Examples for the diagnosis: to fit one T on, and to compare on.
+    """
+
+    labels: Codes
+    classes: list[Any]
+    ids: NDArray[Any]
+    id_name: str
+    probs: NDArray[np.floating[Any]]
+    transition: Transition | None
+    kind: str
+    source: str
+    counted: Counted
+    unmix: Unmix | None = None
+    suspicion: Floats | None = None
+    trusted: NDArray[np.bool_] | None = None
+    weights: NDArray[np.float64] | None = None
+    inference: Inference | None = None
+    collection: Collection | None = None
+    bound: NoiseBound | None = None
+    fitted_on: Index = field(default_factory=_none)
+    held_out: Index = field(default_factory=_none)
+    validation: Index | None = None
+    support: NDArray[np.int64] | None = None
+
+    def held_out_mask(self) -> NDArray[np.bool_] | None:
+        """Return the mask of a fit's validation examples, shape (N,)."""
+        if self.validation is None:
+            return None
+        mask = np.zeros(len(self.labels), dtype=bool)
+        mask[self.validation] = True
+        return mask
+
+
+def read_probs(
+    scanned: Scanned,
+    labels: Codes,
+    counted: Counted,
+    weights: NDArray[np.float64] | None,
+    candidates: Index,
+    in_sample: bool,
+) -> dict[str, Any]:
+    """Return the parts of a case that has probabilities and no T."""
+    step = max(1, len(candidates) // READ)
+    noisy = predicts_given(scanned.probs, labels, counted.T, candidates[::step][:READ])
+    unmix = make_unmix(counted) if noisy else None
+    reading = "read as those of the noisy labels" if noisy else "read as those of the right labels"
+    parts: dict[str, Any] = {
+        "transition": ClassTransition(counted.T),
+        "unmix": unmix,
+        "kind": "score" if in_sample else "probability",
+        "source": (
+            f"f·T with probabilities {reading} and one T, counted on the {counted.n:,} examples "
+            f"where they are surest{seen_or_not(in_sample)}"
+        ),
+        "counted": counted,
+    }
+    if unmix is not None:
+        parts["inference"] = Inference(scanned.likeliest, scanned.height, candidates, not in_sample)
+        parts["bound"] = bound(scanned.probs, labels, counted, unmix, weights)
+    return parts
+
+
+def one_matrix(log_columns: Floats, labels: Codes) -> ClassTransition | None:
+    """Return the one T that all columns are of, or None if there are several."""
+    n_classes = log_columns.shape[1]
+    present, first = np.unique(labels, return_index=True)
+    if len(present) < n_classes:
+        return None
+    table = log_columns[first]
+    for block in blocks(len(labels), block_rows(n_classes)):
+        if not np.allclose(log_columns[block], table[labels[block]], rtol=1e-4, atol=1e-4):
+            return None
+    T = np.exp(table.T.astype(np.float64))
+    return ClassTransition(T / np.maximum(T.sum(axis=1, keepdims=True), 1e-300))
+
+
+def name_of(transition: Transition) -> str:
+    """Return what T is called in words."""
+    return "one T" if isinstance(transition, ClassTransition) else "T(x) of each example"
+
+
+def seen_or_not(in_sample: bool) -> str:
+    """Return how the probabilities came about, in words."""
+    return ", in sample: the model had seen the labels" if in_sample else ", out of sample"

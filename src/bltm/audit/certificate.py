@@ -1,0 +1,140 @@
+"""What the inferred labels rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bltm.audit.findings import Certificate, NoiseBound, SweepStep
+from bltm.audit.transitions import Codes, Floats
+
+SWEEP = tuple(round(0.1 * step, 1) for step in range(10))
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Labels that noisy posteriors suggest, before any threshold.
+
+    ``likeliest`` and ``height`` are the largest noisy posterior and its class, shape (N,);
+    ``candidates`` the examples that can be collected; ``out_of_sample`` says whether the
+    posteriors come from models that had not seen the labels.
+    """
+
+    likeliest: Codes
+    height: Floats
+    candidates: NDArray[np.integer[Any]]
+    out_of_sample: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Examples with inferred labels: positions and labels, shape (M,), and how they came about."""
+
+    positions: NDArray[np.integer[Any]]
+    inferred: Codes
+    threshold: float
+    collector: str
+    assumed: str
+
+
+def collect_above(inference: Inference, rho_max: float) -> Collection:
+    """Collect by the paper's rule, with a bound that was estimated."""
+    threshold = (1.0 + rho_max) / 2.0
+    at = inference.candidates[inference.height[inference.candidates] > threshold]
+    return Collection(at, inference.likeliest[at], threshold, "threshold", "estimate")
+
+
+def certify(
+    collection: Collection,
+    inference: Inference,
+    labels: Codes,
+    p_inferred: Floats | None,
+    bound: NoiseBound | None,
+    classes: list[Any],
+) -> Certificate:
+    """Return threshold, coverage, sweep and condition of a collection.
+
+    Parameters
+    ----------
+    collection
+        What was collected.
+    inference
+        The posteriors it was collected by.
+    labels
+        Given labels as codes, shape (N,).
+    p_inferred
+        Probability under f·T that the likeliest class is right, shape (N,).
+    bound
+        The estimate of rho_max.
+    classes
+        The C classes.
+    """
+    coverage = np.bincount(collection.inferred, minlength=len(classes))
+    rho_max = 2.0 * collection.threshold - 1.0
+    return Certificate(
+        collector=collection.collector,
+        threshold=collection.threshold,
+        rho_max=rho_max,
+        assumed=collection.assumed,
+        out_of_sample=inference.out_of_sample,
+        collected=len(collection.positions),
+        coverage=tuple(coverage.tolist()),
+        zero_coverage=tuple(classes[i] for i in np.flatnonzero(coverage == 0).tolist()),
+        bound=bound,
+        sweep=tuple(_step(rho, inference, labels, p_inferred, len(classes)) for rho in SWEEP),
+        condition=_condition(collection, rho_max, bound, inference.out_of_sample),
+    )
+
+
+def _step(
+    rho: float, inference: Inference, labels: Codes, p_inferred: Floats | None, n_classes: int
+) -> SweepStep:
+    threshold = (1.0 + rho) / 2.0
+    at = inference.candidates[inference.height[inference.candidates] > threshold]
+    found = inference.likeliest[at]
+    covered = int((np.bincount(found, minlength=n_classes) > 0).sum())
+    purity = None
+    if p_inferred is not None and len(at):
+        purity = float(p_inferred[at].mean(dtype=np.float64))
+    return SweepStep(
+        rho=rho,
+        threshold=threshold,
+        collected=len(at),
+        share=len(at) / max(1, len(inference.candidates)),
+        agreement=float((found == labels[at]).mean()) if len(at) else None,
+        purity=purity,
+        classes_without=n_classes - covered,
+    )
+
+
+def _condition(
+    collection: Collection, rho_max: float, bound: NoiseBound | None, out_of_sample: bool
+) -> str:
+    text = (
+        f"The inferred labels are Bayes-optimal if two things hold: the noisy posterior is "
+        f"calibrated, and no wrong class is given with a probability above rho_max = {rho_max:.2f} "
+        f"on any example (threshold {collection.threshold:.2f}). Neither can be proved from noisy "
+        "labels."
+    )
+    if not out_of_sample:
+        text += (
+            " The posteriors come from a model that had seen the labels, and such are as a rule "
+            "too sure of them: do not take the first for granted."
+        )
+    if collection.collector == "covering":
+        text += " Examples added below the threshold to cover a class have no such backing."
+    if bound is None:
+        return text
+    said = (
+        f" From the data, rho_max is about {bound.value:.2f} ({bound.low:.2f} to {bound.high:.2f})"
+    )
+    if collection.assumed == "estimate":
+        return f"{text}{said}, and the second condition holds as far as this estimate does."
+    if rho_max + 1e-9 < bound.low:
+        return f"{text}{said}: the second condition seems to be violated."
+    if rho_max + 1e-9 < bound.high:
+        return f"{text}{said}: the second condition is in doubt."
+    return f"{text}{said}, which does not speak against the second."

@@ -1,0 +1,216 @@
+"""One transition matrix for ready posteriors, counted where the model is surest.
+
+Confident learning counts every example on which model and label disagree, so where a model
+confuses two classes it finds noise that is not there. Here only the surest fifth of the
+predictions of each class is counted: there the model is hardly ever wrong, and a label that
+differs is the label's fault. Few examples are left that way, so rows are drawn towards what all
+classes have in common, as far as the counts themselves say that they have anything in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bltm.audit.judge import Unmix, blocks
+from bltm.audit.transitions import Codes, Floats, block_rows
+
+FloatArray = NDArray[np.float64]
+SUREST = 0.2
+LEAST = 10
+# Candidates for how many examples the common pattern is worth.
+STRENGTHS = np.geomspace(0.5, 1000.0, 23)
+# Rates outside these limits would make T a matrix that excludes labels or cannot be inverted.
+LOWEST_RATE, HIGHEST_RATE = 0.002, 0.9
+# Up to this many classes T is inverted; beyond, its part of rank one.
+INVERTED_CLASSES = 256
+# What all classes together keep where the right posterior would have zeros.
+FLOOR, REMAINDER = 0.03, 3e-3
+# Log-likelihood per example by which probabilities must be better read as those of right labels:
+# a model that is too sure of the given labels gains a little that way, too.
+CLEARLY = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A class-dependent T and how it came about.
+
+    Attributes
+    ----------
+    T
+        ``T[i, j] = P(given = j | right = i)``, shape (C, C).
+    rates
+        ``1 - T[i, i]``, shape (C,).
+    pattern
+        How flips spread over the labels in all classes together, shape (C,).
+    common
+        Share of the flips of each class that follows this pattern, shape (C,).
+    n
+        Number of examples that were counted.
+    """
+
+    T: FloatArray
+    rates: FloatArray
+    pattern: FloatArray
+    common: FloatArray
+    n: int
+
+
+def surest(
+    likeliest: Codes, height: NDArray[np.floating[Any]], n_classes: int, share: float = SUREST
+) -> NDArray[np.int64]:
+    """Return positions of the surest predictions of each class, at least a handful of each.
+
+    Examples
+    --------
+    >>> surest(np.zeros(50, dtype=int), np.linspace(0.0, 1.0, 50), 2).min()
+    np.int64(40)
+    """
+    order = np.argsort(likeliest, kind="stable")
+    counts = np.bincount(likeliest, minlength=n_classes)
+    chosen = []
+    for own in np.split(order, np.cumsum(counts)[:-1]):
+        m = min(len(own), max(LEAST, int(share * len(own))))
+        chosen.append(own[np.argpartition(-height[own], m - 1)[:m]] if m else own)
+    return np.sort(np.concatenate(chosen))
+
+
+def count_transition(
+    likeliest: Codes,
+    height: NDArray[np.floating[Any]],
+    labels: Codes,
+    n_classes: int,
+    weights: FloatArray | None = None,
+) -> Counted:
+    """Return T counted on the surest predictions.
+
+    The share of flips of a class, and their spread over the other labels, each have a prior around
+    their values in all classes together (Beta and Dirichlet); its strength is the one under which
+    the counts are most probable.
+
+    Parameters
+    ----------
+    likeliest, height
+        The most probable class of each example and its probability, shape (N,).
+    labels
+        Given labels as codes, shape (N,).
+    n_classes
+        C.
+    weights
+        Weights of the examples, shape (N,).
+
+    Examples
+    --------
+    >>> likeliest, labels = np.repeat([0, 1], 500), np.tile([0, 0, 0, 0, 1], 200)
+    >>> counted = count_transition(likeliest, np.full(1000, 0.9), labels, 2)
+    >>> counted.T.round(1).tolist()
+    [[0.8, 0.2], [0.8, 0.2]]
+    """
+    if n_classes == 1:
+        return Counted(np.ones((1, 1)), np.zeros(1), np.ones(1), np.ones(1), len(labels))
+    chosen = surest(likeliest, height, n_classes)
+    flat = likeliest[chosen].astype(np.int64) * n_classes + labels[chosen]
+    weight = None if weights is None else weights[chosen]
+    counts = np.bincount(flat, weight, n_classes**2).reshape(n_classes, n_classes).astype(float)
+    totals, kept = counts.sum(axis=1), np.diag(counts).copy()
+    np.fill_diagonal(counts, 0.0)
+    flips = totals - kept
+    received, uniform = counts.sum(axis=0), np.full(n_classes, 1.0 / n_classes)
+    strength = _best_strength(received[None], uniform)
+    pattern = (received + strength * uniform) / (received.sum() + strength)
+
+    common = np.clip(flips.sum() / max(totals.sum(), 1.0), LOWEST_RATE, HIGHEST_RATE)
+    strength = _best_strength(np.stack([flips, kept], axis=1), np.array([common, 1.0 - common]))
+    rates = (flips + strength * common) / (totals + strength)
+
+    others = pattern / (1.0 - pattern)[:, None]
+    strength = _best_strength(counts, others)
+    T = (counts + strength * others) / (flips + strength)[:, None]
+    np.fill_diagonal(T, 0.0)
+    T *= (rates / T.sum(axis=1))[:, None]
+    T[np.arange(n_classes), np.arange(n_classes)] = 1.0 - rates
+    return Counted(T, rates, pattern, strength / (flips + strength), len(chosen))
+
+
+def _best_strength(counts: FloatArray, means: FloatArray) -> float:
+    """Return how much the prior is worth under which the counts are most probable."""
+    from scipy.special import gammaln
+
+    where = np.nonzero(counts)
+    n, mean = counts[where], np.broadcast_to(means, counts.shape)[where]
+    totals = counts.sum(axis=1)
+
+    def evidence(strength: float) -> float:
+        a = strength * mean
+        rows = gammaln(strength) - gammaln(strength + totals)
+        return float(rows.sum() + (gammaln(a + n) - gammaln(a)).sum())
+
+    return float(max(STRENGTHS, key=evidence))
+
+
+def make_unmix(counted: Counted) -> Unmix:
+    """Return the function that turns noisy posteriors into those of the right label.
+
+    ``P(given | x) = f(x) T`` is solved for f. With many classes only the diagonal of T and what
+    its rows have in common are undone, which takes no matrix product.
+    """
+    n_classes = len(counted.T)
+    common = float(counted.common.mean())
+    # A classifier that is sure and wrong must not pass for a flip that T all but excludes, so no
+    # class is left without a chance. Where flips go anywhere, T excludes nothing, and the noisy
+    # posterior itself tells best which zero is the smaller one.
+    floor = np.float32(FLOOR / n_classes * (1.0 - common) ** 2)
+    remainder = np.float32(REMAINDER * common)
+    if n_classes <= INVERTED_CLASSES:
+        inverse = np.linalg.pinv(counted.T, rcond=1e-4).astype(np.float32)
+        return lambda noisy: _mended(noisy @ inverse, noisy, floor, remainder)
+    pattern = counted.pattern.astype(np.float32)
+    spread = (counted.rates * counted.common / (1.0 - counted.pattern)).astype(np.float32)
+    diagonal = np.maximum(1.0 - counted.rates - spread * pattern, 0.05).astype(np.float32)
+    weights = spread / diagonal
+    norm = np.float32(1.0 + weights @ pattern)
+
+    def rank_one(noisy: Floats) -> Floats:
+        flipped = (noisy @ weights) / norm
+        solution = (noisy - flipped[:, None] * pattern) / diagonal
+        return _mended(solution.astype(np.float32, copy=False), noisy, floor, remainder)
+
+    return rank_one
+
+
+def _mended(solution: Floats, noisy: Floats, floor: np.float32, remainder: np.float32) -> Floats:
+    """Return a solution of positive entries that sum to one; negative ones end near ``floor``."""
+    root = solution * solution
+    root += 4 * floor * floor
+    np.sqrt(root, out=root)
+    solution += root
+    solution *= np.float32(0.5)
+    solution += remainder * noisy
+    # Rounding can leave a zero where a large negative entry was.
+    np.maximum(solution, np.float32(1e-9), out=solution)
+    sums = solution @ np.ones(solution.shape[1], dtype=np.float32)
+    solution /= sums[:, None]
+    return solution
+
+
+def predicts_given(
+    probs: NDArray[np.floating[Any]], labels: Codes, T: FloatArray, index: NDArray[np.integer[Any]]
+) -> bool:
+    """Return whether probabilities are of the given labels rather than of the right ones.
+
+    Of the two readings, ``P(given) = p`` and ``P(given) = p · T``, the one under which the given
+    labels of the chosen examples are more probable is taken, the first unless the other is clearly
+    better.
+    """
+    columns = np.ascontiguousarray(T.T, dtype=np.float32)
+    gain, tiny = 0.0, np.float32(1e-6)
+    for block in blocks(len(index), block_rows(len(T))):
+        p = probs[index[block]].astype(np.float32, copy=False)
+        given = labels[index[block]]
+        direct = np.maximum(p[np.arange(len(given)), given], tiny)
+        through = np.maximum(np.einsum("bc,bc->b", p, columns[given]), tiny)
+        gain += float(np.log(direct).sum() - np.log(through).sum())
+    return gain >= -CLEARLY * len(index)

@@ -1,0 +1,111 @@
+"""The audit of what a fit left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bltm.audit.cases import Case, name_of, one_matrix, read_probs, seen_or_not
+from bltm.audit.certificate import Collection, Inference
+from bltm.audit.counted import count_transition, make_unmix
+from bltm.audit.inputs import (
+    check_ids,
+    scan,
+)
+from bltm.audit.judge import judge
+from bltm.audit.noise_bound import bound
+from bltm.audit.transitions import (
+    KnownParts,
+)
+from bltm.core.errors import InputError
+from bltm.core.evidence import Evidence
+
+Codes = NDArray[np.int32]
+
+
+def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
+    """Return the case of a fit."""
+    if in_sample is False and evidence.out_of_sample is None:
+        raise InputError(
+            "in_sample",
+            "is False, and this fit has no out-of-sample probabilities",
+            "Fit with audit folds, or leave in_sample out.",
+        )
+    seen = bool(in_sample) or evidence.out_of_sample is None
+    f = evidence.probs if seen or evidence.out_of_sample is None else evidence.out_of_sample
+    codes = evidence.labels.astype(np.int32)
+    validation = evidence.split.validation
+    weights = np.zeros(len(codes))
+    weights[evidence.split.all] = evidence.weights[evidence.split.all]
+    scanned = scan(f)
+    counted = count_transition(scanned.likeliest, scanned.height, codes, f.shape[1], weights)
+    held_out = validation[~evidence.trusted[validation]]
+    parts: dict[str, Any] = {
+        "labels": codes,
+        "classes": list(evidence.classes),
+        "ids": check_ids(evidence.ids, len(codes)),
+        "id_name": evidence.id_name,
+        "probs": f,
+        "trusted": evidence.trusted,
+        "weights": weights,
+        "validation": validation,
+        "support": evidence.support,
+        "held_out": held_out,
+        # A T fitted to probabilities that know their labels would find no noise.
+        "fitted_on": held_out if seen else evidence.split.train,
+        "counted": counted,
+    }
+    if evidence.columns is not None:
+        T = one_matrix(evidence.columns, codes) or _known_parts(evidence, codes)
+        parts |= {
+            "transition": T,
+            "kind": "probability",
+            "source": f"f·T with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
+        }
+    elif seen:
+        parts |= {
+            "transition": None,
+            "suspicion": evidence.suspicion.values.astype(np.float32),
+            "kind": evidence.suspicion.kind,
+            "source": evidence.suspicion.source,
+        }
+    else:
+        parts |= read_probs(scanned, codes, counted, weights, evidence.split.train, in_sample=False)
+    return Case(**{**parts, **_collected(evidence, codes, weights)})
+
+
+def _collected(evidence: Evidence, labels: Codes, weights: NDArray[np.float64]) -> dict[str, Any]:
+    """Return what a fit inferred from noisy posteriors."""
+    collected, noisy = evidence.collected, evidence.posterior
+    parts: dict[str, Any] = {}
+    if noisy is not None:
+        found = scan(noisy.probs, "posterior")
+        counted = count_transition(
+            found.likeliest, found.height, labels, noisy.probs.shape[1], weights
+        )
+        parts["inference"] = Inference(
+            found.likeliest, found.height, evidence.split.train, noisy.out_of_sample
+        )
+        parts["bound"] = bound(noisy.probs, labels, counted, make_unmix(counted), weights)
+    if collected is not None:
+        parts["collection"] = Collection(
+            collected.indices,
+            collected.bayes_labels.astype(np.int32),
+            float(collected.threshold),
+            collected.collector,
+            "fit",
+        )
+    return parts
+
+
+def _known_parts(evidence: Evidence, labels: Codes) -> KnownParts:
+    assert evidence.columns is not None
+    known = KnownParts(evidence.columns, labels)
+    if evidence.rows is None:
+        return known
+    f = evidence.probs if evidence.out_of_sample is None else evidence.out_of_sample
+    # The rows were taken for the likeliest right label, whatever f the audit looks at.
+    row_labels = judge(labels, f, known, top_k=1).suggested
+    return KnownParts(evidence.columns, labels, evidence.rows, row_labels)
