@@ -117,6 +117,16 @@ def test_hostile_names_arrive_unchanged(hostile_page: Elements) -> None:
     assert max(len(text) for row in rows["cells"] for text in row) == Limits().cell
 
 
+def test_names_do_not_turn_sentences_around() -> None:
+    sentence = "About 'abc\u202egnp.exe\u2066' and " + "x" * 300 + " it says: 5 % of labels"
+    found = example_audit()
+    summary = dataclasses.replace(found.summary, words=["First. Second.", sentence])
+    content = example_content(dataclasses.replace(found, summary=summary))
+    text = "".join(Elements(build_report(content)).text)
+    assert "About 'abcgnp.exe' and xxx" in text
+    assert "… it says: 5\u00a0% of labels" in text
+
+
 @given(st.recursive(st.text() | st.integers(), lambda x: st.lists(x, max_size=3), max_leaves=5))
 def test_embedded_json_means_the_same_and_has_nothing_of_html(value: object) -> None:
     text = embedded_json(value)

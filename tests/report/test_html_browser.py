@@ -188,6 +188,19 @@ def test_decisions_survive_a_reload_and_find_their_way_back(
     assert f"0 of {TOTAL} " in here.text("progress-text")
 
 
+def test_a_browser_that_keeps_nothing_is_no_hindrance(
+    visit: Any, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    here = visit(reports["pictures"])
+    assert not here.page.is_visible("#no-storage")
+    here.page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
+    here.page.reload()
+    here.page.wait_for_selector("html[data-ready]", state="attached")
+    here.press("a a")
+    assert here.page.is_visible("#no-storage")
+    assert len(pd.read_csv(here.export(tmp_path))) == 2
+
+
 def test_a_review_needs_no_mouse(visit: Any, reports: dict[str, Path], tmp_path: Path) -> None:
     here = visit(reports["pictures"])
     focus = "document.activeElement.id"

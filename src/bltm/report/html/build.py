@@ -109,7 +109,7 @@ def _embed(content: ReportContent, suspects: Suspects, room: int) -> Embedded:
             content.pictures, suspects.indices.tolist(), suspects.supporting.tolist(), room, limits
         )
         pictures = embedded_json({"prefix": "data:image/webp;base64,", "data": small.encoded})
-        notes += _picture_notes(small, limits)
+        notes += _picture_notes(small, len(suspects.supporting), limits)
     elif content.table_rows is not None:
         shown = fitting_rows(content.table_rows, suspects.all.tolist(), room, limits)
         rows = embedded_json(shown.payload())
@@ -132,15 +132,19 @@ def _suspect_notes(suspects: Suspects) -> list[str]:
     return []
 
 
-def _picture_notes(small: Thumbnails, limits: Limits) -> list[str]:
+def _picture_notes(small: Thumbnails, supporting: int, limits: Limits) -> list[str]:
     notes = []
     if small.pixels < limits.pixels or small.left_out:
         notes.append(
             f"Pictures have at most {small.pixels} pixels on the longer side, so that this file "
             f"stays below {limits.size / 1e6:.0f} MB."
         )
-    if small.left_out:
-        notes.append(f"There was no room for {small.left_out:,} pictures at the end of the list.")
+    others = min(small.left_out, supporting)
+    if others:
+        notes.append(f"There was no room for the pictures of {others:,} supporting examples.")
+    if small.left_out > others:
+        left_out = small.left_out - others
+        notes.append(f"There was no room for {left_out:,} pictures at the end of the list.")
     if small.unreadable:
         notes.append(f"{small.unreadable:,} pictures could not be read.")
     return notes

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from typing import Any
 
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_LONG = re.compile(r"(\w{40})\w{20,}")
 # Escapes that mean the same to JSON and nothing to HTML.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -32,6 +35,21 @@ def source_hash(text: str) -> str:
     """
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def prose(text: str) -> str:
+    r"""Return a sentence of ours with names of users in it.
+
+    Marks that turn the direction of writing would turn the rest of the sentence too; very long
+    words are cut.
+
+    Examples
+    --------
+    >>> prose("Label 'a\u202eb' is " + "x" * 99 + ": 5 %")
+    "Label 'ab' is xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: 5\xa0%"
+    """
+    text = _TURNS.sub("", plain(text)).replace(" %", "\u00a0%")
+    return _LONG.sub(lambda word: word[1] + "…", text)
 
 
 def plain(value: Any) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bltm.report.html.charts import Chart, line_chart, shade
-from bltm.report.html.embed import plain
+from bltm.report.html.embed import plain, prose
 
 if TYPE_CHECKING:
     from bltm.audit import Audit, AuditSummary
@@ -71,18 +71,18 @@ class Stage:
 
 
 def percent(share: float) -> str:
-    r"""Return a share in percent; a share is called none or all only if it is.
+    r"""Return a share in percent; small ones with one decimal.
 
     Examples
     --------
-    >>> [percent(share).replace("\xa0", " ") for share in (0.213, 0.0042, 0.997, 1.0)]
-    ['21 %', '< 1 %', '> 99 %', '100 %']
+    >>> [percent(share).replace("\xa0", " ") for share in (0.213, 0.042, 0.0001, 0.0, 0.997)]
+    ['21 %', '4.2 %', '< 0.1 %', '0 %', '> 99 %']
     """
-    if 0 < share < 0.005:
-        return "<\u00a01\u00a0%"
+    if 0 < share < 0.0005:
+        return "<\u00a00.1\u00a0%"
     if 0.995 <= share < 1:
         return ">\u00a099\u00a0%"
-    return f"{100 * share:.0f}\u00a0%"
+    return f"{100 * share:.{int(0 < share < 0.0995)}f}\u00a0%"
 
 
 def opening(summary: AuditSummary) -> list[str]:
@@ -95,7 +95,7 @@ def opening(summary: AuditSummary) -> list[str]:
     # The first sentence alone is the headline.
     head, dot, rest = words[0].partition(". ") if words else ("", "", "")
     texts = [head + dot.strip(), rest, *words[1:]]
-    return [plain(text).replace(" %", "\u00a0%") for text in texts if text]
+    return [prose(text) for text in texts if text]
 
 
 def three_figures(audit: Audit, flagged: int) -> list[Figure]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bltm.report.html.charts import Chart, line_chart
-from bltm.report.html.embed import plain
+from bltm.report.html.embed import plain, prose
 
 if TYPE_CHECKING:
     from bltm.audit import AuditSummary
@@ -37,14 +37,14 @@ class Part:
 
 def trust_parts(summary: AuditSummary) -> list[Part]:
     """Return all that is known about how far to trust the audit."""
-    parts = [Part("Is the noise instance-dependent?", [plain(summary.diagnosis.words)])]
+    parts = [Part("Is the noise instance-dependent?", [prose(summary.diagnosis.words)])]
     if summary.null_check is not None:
-        parts.append(Part("Null check", [plain(summary.null_check.words)]))
+        parts.append(Part("Null check", [prose(summary.null_check.words)]))
     if summary.calibration is not None:
         parts.append(_calibration(summary.calibration))
     if summary.certificate is not None:
         parts.append(_certificate(summary.certificate, [plain(name) for name in summary.classes]))
-    parts.append(Part("What the probabilities are", [plain(summary.source)]))
+    parts.append(Part("What the probabilities are", [prose(summary.source)]))
     return parts
 
 
@@ -65,7 +65,7 @@ def _calibration(calibration: Calibration) -> Part:
         )
     return Part(
         "Calibration",
-        [plain(calibration.words)],
+        [prose(calibration.words)],
         chart,
         "On the dashed line, probabilities are what they say. Bars are 95 % intervals.",
     )
@@ -78,12 +78,12 @@ def _certificate(certificate: Certificate, names: list[str]) -> Part:
         f"Right labels were inferred for {certificate.collected:,} examples: those with an {kind} "
         f"probability above {certificate.threshold:.3g}, which is (1 + rho_max) / 2 for rho_max = "
         f"{certificate.rho_max:.3g}, {assumed}.",
-        plain(certificate.condition),
+        prose(certificate.condition),
     ]
     if certificate.zero_coverage:
-        missing = [plain(name) for name in certificate.zero_coverage]
+        missing = [str(name) for name in certificate.zero_coverage]
         more = f" and {len(missing) - 10:,} more" if len(missing) > 10 else ""
-        sentences.append(f"None was inferred for: {', '.join(missing[:10])}{more}.")
+        sentences.append(prose(f"None was inferred for: {', '.join(missing[:10])}{more}."))
     points = [(step.rho, float(step.collected)) for step in certificate.sweep]
     chart = None
     if points:
@@ -97,5 +97,5 @@ def _certificate(certificate: Certificate, names: list[str]) -> Part:
         tuple(
             Coverage(name, n, n / most) for name, n in zip(names, certificate.coverage, strict=True)
         ),
-        "" if certificate.bound is None else plain(certificate.bound.assumptions),
+        "" if certificate.bound is None else prose(certificate.bound.assumptions),
     )

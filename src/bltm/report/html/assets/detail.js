@@ -85,7 +85,7 @@ function showSupport(n) {
 /** This row beside those that support the suggestion, column by column. */
 function comparison(n, near) {
   const items = [n, ...near];
-  const head = make("tr", {}, make("td"), make("th", { scope: "col" }, "this one"),
+  const head = make("tr", {}, make("td"), make("th", { scope: "col" }, "this"),
     ...near.map((item) => make("th", { scope: "col" }, userText(data.items.id[item]))));
   const line = (name, cells) => make("tr", {}, make("th", { scope: "row" }, userText(name)),
     ...cells.map((text) => make("td", {}, userText(text))));
