@@ -111,7 +111,8 @@ def _embed(content: ReportContent, suspects: Suspects, room: int) -> Embedded:
         pictures = embedded_json({"prefix": "data:image/webp;base64,", "data": small.encoded})
         notes += _picture_notes(small, len(suspects.supporting), limits)
     elif content.table_rows is not None:
-        shown = fitting_rows(content.table_rows, suspects.all.tolist(), room, limits)
+        id_name = str(content.audit.id_name)
+        shown = fitting_rows(content.table_rows, suspects.all.tolist(), id_name, room, limits)
         rows = embedded_json(shown.payload())
         notes += _row_notes(shown)
     return Embedded(review, pictures, rows, suspects, notes)

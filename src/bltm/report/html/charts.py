@@ -45,7 +45,7 @@ class Chart:
     title: str
     summary: str
     x_name: str
-    curve: Curve
+    curves: list[Curve]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     rule: float | None = None
@@ -61,7 +61,7 @@ class Chart:
 def line_chart(
     title: str,
     x_name: str,
-    points: Sequence[Point],
+    lines: Sequence[Sequence[Point]],
     *,
     percent: bool = False,
     whole_x: bool = False,
@@ -74,8 +74,8 @@ def line_chart(
     ----------
     title, x_name
         What is on the axes.
-    points
-        What is drawn, at least one.
+    lines
+        The points of each line; there is at least one.
     percent
         Whether the upright axis has shares.
     whole_x
@@ -83,10 +83,11 @@ def line_chart(
     rule
         Where an upright line marks a value.
     intervals
-        Lower and upper end of an interval around each point. The points are not joined then, both
-        axes go from 0 to 1, and the diagonal is drawn.
+        Lower and upper end of an interval around each point of the one line. The points are not
+        joined then, both axes go from 0 to 1, and the diagonal is drawn.
     """
     square = intervals is not None
+    points = [point for line in lines for point in line]
     xs, ys = [x for x, _ in points], [y for _, y in points]
     if rule is not None:
         xs.append(rule)
@@ -108,20 +109,24 @@ def line_chart(
     def written(value: float) -> str:
         return f"{100 * value:.3g} %" if percent else _number(value)
 
-    curve = Curve(
-        "" if square else "M" + " L".join(f"{across(x)},{up(y)}" for x, y in points),
-        [(across(x), up(y), f"{x_name} {x:.3g}: {written(y)}") for x, y in points],
-        [
-            (across(x), up(low), up(high))
-            for (x, _), (low, high) in zip(points, intervals or (), strict=False)
-        ],
+    def curve(line: Sequence[Point]) -> Curve:
+        return Curve(
+            "" if square else "M" + " L".join(f"{across(x)},{up(y)}" for x, y in line),
+            [(across(x), up(y), f"{x_name} {x:.3g}: {written(y)}") for x, y in line],
+            [
+                (across(x), up(low), up(high))
+                for (x, _), (low, high) in zip(line, intervals or (), strict=False)
+            ],
+        )
+
+    summary = f"{title}: " + ". ".join(
+        "; ".join(f"{x_name} {x:.3g}, {written(y)}" for x, y in line) for line in lines
     )
-    summary = f"{title}: " + "; ".join(f"{x_name} {x:.3g}, {written(y)}" for x, y in points)
     return Chart(
         title=title,
         summary=summary,
         x_name=x_name,
-        curve=curve,
+        curves=[curve(line) for line in lines],
         x_ticks=[Tick(across(x), f"{x:.3g}") for x in x_steps if low_x <= x <= high_x],
         y_ticks=[Tick(up(y), written(y)) for y in y_steps],
         rule=None if rule is None else across(rule),

@@ -23,7 +23,7 @@ class ShownRows:
     cells
         Cells of each row, None for those without room.
     all_columns
-        Number of columns that the table has.
+        Number of columns that the table has beside the ids.
     left_out
         Number of rows for which there was no room.
     """
@@ -39,7 +39,7 @@ class ShownRows:
 
 
 def fitting_rows(
-    table_rows: TableRows, order: Sequence[int], room: int, limits: Limits
+    table_rows: TableRows, order: Sequence[int], id_name: str, room: int, limits: Limits
 ) -> ShownRows:
     """Return rows in this order until there is no more room.
 
@@ -49,6 +49,8 @@ def fitting_rows(
         Gives the rows.
     order
         Indices, those that matter most first.
+    id_name
+        The column of the ids, which are shown anyway.
     room
         The most characters that all of them may take.
     limits
@@ -62,7 +64,8 @@ def fitting_rows(
     for start in range(0, len(order), CHUNK):
         for row in table_rows(order[start : start + CHUNK]):
             if not columns:
-                every, columns = len(row), list(row)[: limits.columns]
+                others = [name for name in row if name != id_name]
+                every, columns = len(others), others[: limits.columns]
             shown = [_cut(str(row.get(name, "")), limits.cell) for name in columns]
             room -= len(embedded_json(shown)) + 1
             if room < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ MOST_CLASSES = 24
 MOST_PAIRS = 12
 # Rows of a table that opens on demand.
 MOST_LISTED = 200
+_FOLD, _NUMBER = re.compile(r"/fold-\d+$"), re.compile(r"-(\d)")
 MEASURES = (("loss", "Loss", False), ("val_accuracy", "Agreement with held-out labels", True))
 
 
@@ -172,31 +174,39 @@ def class_pairs(summary: AuditSummary) -> list[Pair]:
 
 
 def training_stages(history: Sequence[Mapping[str, Any]]) -> list[Stage]:
-    """Return the curves of each stage, in the order of training.
+    """Return the curves of each stage, in the order of training; folds are drawn together.
 
     Examples
     --------
-    >>> [stage] = training_stages([{"stage": "warm_up", "epoch": 1, "loss": 0.5}])
-    >>> stage.name, [chart.title for chart in stage.charts]
-    ('warm up', ['Loss'])
+    >>> records = [{"stage": f"warm_up/fold-{k}", "epoch": 1, "loss": 0.5} for k in (1, 2)]
+    >>> [stage] = training_stages(records)
+    >>> stage.name, [(chart.title, len(chart.curves)) for chart in stage.charts]
+    ('warm up · 2 folds', [('Loss', 2)])
     """
-    by_stage: dict[str, list[Mapping[str, Any]]] = {}
+    stages: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for record in history:
-        by_stage.setdefault(str(record["stage"]), []).append(record)
-    stages = []
-    for name, records in by_stage.items():
+        name = str(record["stage"])
+        stages.setdefault(_FOLD.sub("", name), {}).setdefault(name, []).append(record)
+    shown = []
+    for name, folds in stages.items():
         charts = []
         for key, title, shares in MEASURES:
-            points = [
-                (float(record["epoch"]), float(record[key]))
-                for record in records
-                if record.get(key) is not None and math.isfinite(record[key])
-            ]
-            if points:
-                charts.append(line_chart(title, "epoch", points, percent=shares, whole_x=True))
+            lines = [line for records in folds.values() if (line := _measured(records, key))]
+            if lines:
+                charts.append(line_chart(title, "epoch", lines, percent=shares, whole_x=True))
         if charts:
-            stages.append(Stage(plain(name.replace("_", " ")), charts))
-    return stages
+            words = _NUMBER.sub(r" \1", name.replace("_", " ").replace("/", " · "))
+            more = f" · {len(folds)} folds" if len(folds) > 1 else ""
+            shown.append(Stage(prose(words + more), charts))
+    return shown
+
+
+def _measured(records: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    return [
+        (float(record["epoch"]), float(record[key]))
+        for record in records
+        if record.get(key) is not None and math.isfinite(record[key])
+    ]
 
 
 def settings(values: Mapping[str, Any]) -> list[tuple[str, str]]:

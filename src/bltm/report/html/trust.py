@@ -44,7 +44,7 @@ def trust_parts(summary: AuditSummary) -> list[Part]:
         parts.append(_calibration(summary.calibration))
     if summary.certificate is not None:
         parts.append(_certificate(summary.certificate, [plain(name) for name in summary.classes]))
-    parts.append(Part("What the probabilities are", [prose(summary.source)]))
+    parts.append(Part("What the probabilities are", [prose(f"{summary.source}.")]))
     return parts
 
 
@@ -59,7 +59,7 @@ def _calibration(calibration: Calibration) -> Part:
         chart = line_chart(
             "Observed share of wrong labels",
             "predicted probability",
-            [(each.predicted, each.observed.value) for each in bins],
+            [[(each.predicted, each.observed.value) for each in bins]],
             percent=True,
             intervals=[(each.observed.low, each.observed.high) for each in bins],
         )
@@ -87,7 +87,7 @@ def _certificate(certificate: Certificate, names: list[str]) -> Part:
     points = [(step.rho, float(step.collected)) for step in certificate.sweep]
     chart = None
     if points:
-        chart = line_chart("Examples collected", "rho_max", points, rule=certificate.rho_max)
+        chart = line_chart("Examples collected", "rho_max", [points], rule=certificate.rho_max)
     most = max(certificate.coverage, default=0) or 1
     return Part(
         "Certificate of collection",

@@ -54,8 +54,8 @@ function tableRow(n) {
     make("td", {}, change(n)),
     make("td", { class: "number" }, measure(n), bar(data.p[n])),
     ...(data.t ? [make("td", { class: "t" }, miniRow(data.t[n], given(n)))] : []),
-    ...cells.slice(0, SHOWN_COLUMNS).map((text) => make("td", { class: "extra" }, userText(text))),
-    make("td", { class: "decision" }, make("span", { class: "badge" })));
+    make("td", { class: "decision" }, make("span", { class: "badge" })),
+    ...cells.slice(0, SHOWN_COLUMNS).map((text) => make("td", { class: "extra" }, userText(text))));
 }
 
 function tableHead() {
@@ -63,9 +63,9 @@ function tableHead() {
   return make("thead", {}, make("tr", {},
     ...names.map((name) => make("th", { scope: "col" }, userText(name))),
     ...(data.t ? [make("th", { scope: "col", class: "t" }, "T row")] : []),
+    make("th", { scope: "col", class: "decision" }, "decision"),
     ...(rows?.columns ?? []).slice(0, SHOWN_COLUMNS)
-      .map((name) => make("th", { scope: "col", class: "extra" }, userText(name))),
-    make("th", { scope: "col", class: "decision" }, "decision")));
+      .map((name) => make("th", { scope: "col", class: "extra" }, userText(name)))));
 }
 
 const itemAt = (position) => byId(`suspect-${found[position]}`);
