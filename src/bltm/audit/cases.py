@@ -45,6 +45,8 @@ class Case:
         T(x); None where ``suspicion`` tells how doubtful each label is.
     inference, collection, bound
         Noisy posteriors, what was collected from them, and the estimate of rho_max.
+    learned_from
+        What T(x) was learned from, where that is a later collection.
     counted
         The flips of each class where f is surest.
     fitted_on, held_out
@@ -66,6 +68,7 @@ class Case:
     weights: NDArray[np.float64] | None = None
     inference: Inference | None = None
     collection: Collection | None = None
+    learned_from: Collection | None = None
     bound: NoiseBound | None = None
     fitted_on: Index = field(default_factory=_none)
     held_out: Index = field(default_factory=_none)

@@ -165,9 +165,10 @@ def _examined(case: Case, thresholds: Thresholds, top_k: int, seed: int) -> Audi
     )
     used = case.weights > 0 if case.weights is not None else np.ones(len(case.labels), bool)
     collected = np.zeros(len(case.labels), np.int8)
-    if collection is not None:
-        same = case.labels[collection.positions] == collection.inferred
-        collected[collection.positions] = np.where(same, 1, 2)
+    shown = collection if case.learned_from is None else case.learned_from
+    if shown is not None:
+        same = case.labels[shown.positions] == shown.inferred
+        collected[shown.positions] = np.where(same, 1, 2)
     return Audit(
         ids=case.ids,
         id_name=case.id_name,

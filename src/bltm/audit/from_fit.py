@@ -21,6 +21,7 @@ from bltm.audit.transitions import (
 )
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
+from bltm.core.records import Collected
 
 Codes = NDArray[np.int32]
 
@@ -89,15 +90,23 @@ def _collected(evidence: Evidence, labels: Codes, weights: NDArray[np.float64]) 
             found.likeliest, found.height, evidence.split.train, noisy.out_of_sample
         )
         parts["bound"] = bound(noisy.probs, labels, counted, make_unmix(counted), weights)
+    # What was inferred from noisy posteriors is what a condition can be stated for.
+    distilled = collected if evidence.distilled is None else evidence.distilled
+    if distilled is not None:
+        parts["collection"] = _collection(distilled)
     if collected is not None:
-        parts["collection"] = Collection(
-            collected.indices,
-            collected.bayes_labels.astype(np.int32),
-            float(collected.threshold),
-            collected.collector,
-            "fit",
-        )
+        parts["learned_from"] = _collection(collected)
     return parts
+
+
+def _collection(collected: Collected) -> Collection:
+    return Collection(
+        collected.indices,
+        collected.bayes_labels.astype(np.int32),
+        float(collected.threshold),
+        collected.collector,
+        "fit",
+    )
 
 
 def _known_parts(evidence: Evidence, labels: Codes) -> KnownParts:
