@@ -21,6 +21,9 @@ from bltm.runs.config import RunConfig
 from bltm.runs.directory import AUDIT, CONFIG, HISTORY, METADATA, POSTERIORS, RunDirectory, State
 
 REPORT = "report.html"
+TOP = 9
+"""Likely labels that are kept for each example: as many as there are keys to choose them."""
+
 # Settings that say nothing of how labels were judged.
 _SMALL_PRINT = ("bltm", "data_sha256")
 
@@ -120,6 +123,7 @@ def audit_arrays(
         classes=classes,
         in_sample=options.in_sample,
         thresholds=options.thresholds,
+        top_k=TOP,
     )
     write_audit(found, out)
     if options.report:
@@ -161,7 +165,13 @@ def write_run_report(run: Path, path: Path, found: Audit) -> list[str]:
 
 def _judged(evidence: Evidence, run: Path, options: AuditOptions) -> Audit:
     seed = RunConfig.from_json(read_json(run / CONFIG)).seed
-    return audit(evidence, in_sample=options.in_sample, thresholds=options.thresholds, seed=seed)
+    return audit(
+        evidence,
+        in_sample=options.in_sample,
+        thresholds=options.thresholds,
+        top_k=TOP,
+        seed=seed,
+    )
 
 
 def _shown(config: RunConfig, found: Audit) -> tuple[Shown | None, list[str]]:
@@ -188,8 +198,9 @@ def _history(run: Path) -> list[dict[str, Any]]:
 
 
 def _run_versions(run: Path) -> dict[str, str]:
-    versions = read_json(run / METADATA).get("versions", {})
-    return {**{name: str(value) for name, value in versions.items()}, "report by bltm": __version__}
+    metadata = read_json(run / METADATA)
+    fitted = {name: str(metadata[name]) for name in ("bltm", "torch") if name in metadata}
+    return {**fitted, "report by bltm": __version__}
 
 
 def _versions() -> dict[str, str]:
