@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bltm.data.source import ImageFiles, Source
+
+SAMPLE = 1000
+"""Images that are looked at to find out what is black and what is white."""
 
 
 class Shown:
@@ -46,6 +50,14 @@ class Shown:
         """Return the columns of examples as text."""
         return [self._cells(self._rows[number]) for number in index]
 
+    @cached_property
+    def _range(self) -> tuple[float, float]:
+        """Return what is black and what is white in images that are arrays."""
+        some = np.asarray(self.source.inputs[:SAMPLE])
+        low, high = float(some.min(initial=0)), float(some.max(initial=0))
+        # Whole bytes are used as they are, unless hardly any of their range is.
+        return (0.0, 255.0) if some.dtype == np.uint8 and high > 127 else (low, high)
+
     def _picture(self, row: int | None) -> bytes | None:
         if row is None:
             return None
@@ -54,7 +66,7 @@ class Shown:
                 return self.source.inputs.path(row).read_bytes()
             except OSError:
                 return None
-        return encoded(self.source.inputs[row])
+        return encoded(self.source.inputs[row], *self._range)
 
     def _cells(self, row: int | None) -> dict[str, str]:
         if row is None:
@@ -66,23 +78,27 @@ class Shown:
         return {f"x{column}": f"{value:g}" for column, value in enumerate(numbers.tolist())}
 
 
-def encoded(image: NDArray[Any]) -> bytes:
-    """Return an image (height, width, channels) as PNG; numbers are scaled to its own range.
+def encoded(image: NDArray[Any], low: float, high: float) -> bytes:
+    """Return an image (height, width, channels) as PNG.
+
+    Parameters
+    ----------
+    image
+        Numbers of any kind.
+    low, high
+        What is black, and what is white.
 
     Examples
     --------
-    >>> encoded(np.zeros((2, 2, 1)))[1:4]
+    >>> encoded(np.zeros((2, 2, 1)), 0.0, 1.0)[1:4]
     b'PNG'
     """
     from PIL import Image
 
-    values = np.asarray(image)
-    if values.dtype != np.uint8:
-        low, high = float(values.min()), float(values.max())
-        values = (255.0 * (values - low) / ((high - low) or 1.0)).astype(np.uint8)
-    channels = values.shape[-1]
+    scaled = (np.asarray(image, dtype=np.float64) - low) / ((high - low) or 1.0)
+    values = np.rint(255.0 * scaled.clip(0.0, 1.0)).astype(np.uint8)
     # Further channels have no colour of their own.
-    picture = Image.fromarray(values[..., 0] if channels not in (3, 4) else values[..., :3])
+    picture = Image.fromarray(values[..., :3] if values.shape[-1] in (3, 4) else values[..., 0])
     with io.BytesIO() as file:
         picture.save(file, "PNG")
         return file.getvalue()
