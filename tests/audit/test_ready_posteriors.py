@@ -149,6 +149,13 @@ def test_the_certificate_states_its_condition_and_never_a_guarantee() -> None:
     assert (found.collected > 0).tolist() == kept.tolist()
     other = problem.noisy.argmax(axis=1) != problem.labels
     assert ((found.collected == 2) == (kept & other)).all()
+    for step in certificate.sweep:
+        at = problem.noisy.max(axis=1).astype(np.float32) > (1 + step.rho) / 2
+        assert step.collected == at.sum()
+        if at.any():
+            assert step.agreement == pytest.approx((~other)[at].mean())
+        classes = len(set(problem.noisy.argmax(axis=1)[at]))
+        assert step.classes_without == 4 - classes
     step = next(s for s in certificate.sweep if s.rho == 0.2)
     at = problem.noisy.max(axis=1) > 0.6
     truth = (problem.noisy.argmax(axis=1) == problem.right)[at].mean()

@@ -84,29 +84,39 @@ def certify(
         coverage=tuple(coverage.tolist()),
         zero_coverage=tuple(classes[i] for i in np.flatnonzero(coverage == 0).tolist()),
         bound=bound,
-        sweep=tuple(_step(rho, inference, labels, p_inferred, len(classes)) for rho in SWEEP),
+        sweep=_swept(inference, labels, p_inferred, len(classes)),
         condition=_condition(collection, rho_max, bound, inference.out_of_sample),
     )
 
 
-def _step(
-    rho: float, inference: Inference, labels: Codes, p_inferred: Floats | None, n_classes: int
-) -> SweepStep:
-    threshold = (1.0 + rho) / 2.0
-    at = inference.candidates[inference.height[inference.candidates] > threshold]
-    found = inference.likeliest[at]
-    covered = int((np.bincount(found, minlength=n_classes) > 0).sum())
-    purity = None
-    if p_inferred is not None and len(at):
-        purity = float(p_inferred[at].mean(dtype=np.float64))
-    return SweepStep(
-        rho=rho,
-        threshold=threshold,
-        collected=len(at),
-        share=len(at) / max(1, len(inference.candidates)),
-        agreement=float((found == labels[at]).mean()) if len(at) else None,
-        purity=purity,
-        classes_without=n_classes - covered,
+def _swept(
+    inference: Inference, labels: Codes, p_inferred: Floats | None, n_classes: int
+) -> tuple[SweepStep, ...]:
+    """Return what is collected for each rho, by sums over the steps between them."""
+    at, thresholds = inference.candidates, [(1.0 + rho) / 2.0 for rho in SWEEP]
+    height, passed = inference.height[at], np.zeros(len(inference.candidates), dtype=np.int64)
+    for threshold in thresholds:
+        passed += height > threshold
+    found, steps = inference.likeliest[at], len(SWEEP) + 1
+    flat = passed * n_classes + found
+    above = np.cumsum(np.bincount(flat, minlength=steps * n_classes).reshape(steps, -1)[::-1], 0)
+    collected = above[::-1][1:]
+    agree = np.cumsum(np.bincount(passed, found == labels[at], steps)[::-1])[::-1][1:]
+    pure = None
+    if p_inferred is not None:
+        pure = np.cumsum(np.bincount(passed, p_inferred[at], steps)[::-1])[::-1][1:]
+    counts = collected.sum(axis=1)
+    return tuple(
+        SweepStep(
+            rho=rho,
+            threshold=thresholds[k],
+            collected=int(counts[k]),
+            share=float(counts[k] / max(1, len(at))),
+            agreement=float(agree[k] / counts[k]) if counts[k] else None,
+            purity=float(pure[k] / counts[k]) if pure is not None and counts[k] else None,
+            classes_without=int((collected[k] == 0).sum()),
+        )
+        for k, rho in enumerate(SWEEP)
     )
 
 

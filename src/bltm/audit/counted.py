@@ -69,7 +69,9 @@ def surest(
     >>> surest(np.zeros(50, dtype=int), np.linspace(0.0, 1.0, 50), 2).min()
     np.int64(40)
     """
-    order = np.argsort(likeliest, kind="stable")
+    # Short integers are sorted by counting.
+    short = likeliest.astype(np.int16) if n_classes < 2**15 else likeliest
+    order = np.argsort(short, kind="stable")
     counts = np.bincount(likeliest, minlength=n_classes)
     chosen = []
     for own in np.split(order, np.cumsum(counts)[:-1]):

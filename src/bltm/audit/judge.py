@@ -190,7 +190,7 @@ def _largest(
     if right.shape[1] <= SORTED_CLASSES:
         # A given label that is as probable as another one must come first.
         right[b, given] = np.nextafter(p_right, np.float32(2.0))
-        places = np.argsort(-right, axis=1, kind="stable")[:, :k]
+        places = np.argsort(-right, axis=1)[:, :k]
         return places.astype(np.int32), right[b[:, None], places]
     order = np.empty((len(given), k), np.int32)
     values = np.empty((len(given), k), np.float32)

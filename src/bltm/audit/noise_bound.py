@@ -26,7 +26,7 @@ from bltm.audit.transitions import Codes, block_rows
 CLEAR = 0.97
 TOP_SHARE, FEWEST = 0.01, 50
 HIGHEST = 0.95
-MOST_ENTRIES = 2**24
+MOST_ENTRIES = 2**22
 
 ASSUMPTIONS = (
     "It takes the right label to be certain given the example and the likeliest one, and the "

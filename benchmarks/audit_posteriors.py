@@ -1,0 +1,113 @@
+"""Ranking wrong labels by ready posteriors alone: the counted T beside scores without one.
+
+10,000 images of Fashion-MNIST with instance-dependent, pair and symmetric noise; posteriors of a
+logistic regression, a small network and one trained until it is too sure, on 60 principal
+components, three folds. No T is known: ``audit(labels, probs)`` counts one. Beside it stand
+self-confidence, normalised margin and confidence-weighted entropy of the same arrays, computed here
+by their formulas. The figures are average precisions, and the estimated noise rate against the
+realised one::
+
+    python benchmarks/audit_posteriors.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.neural_network import MLPClassifier
+
+from bltm.audit import audit
+from bltm.data.registry import load_dataset
+from bltm.noise import make_noise
+from harness import parser, report
+
+NOISES = ("instance", "pair", "symmetric")
+RATES = (0.1, 0.2, 0.3, 0.4)
+MODELS = {
+    "logistic": LogisticRegression(max_iter=60, C=0.1),
+    "network": MLPClassifier((128,), max_iter=12, batch_size=128, random_state=0),
+    "too sure": MLPClassifier((128,), max_iter=40, batch_size=128, random_state=0),
+}
+Floats = NDArray[np.floating[Any]]
+
+
+def scores(probs: Floats, labels: NDArray[np.int64]) -> dict[str, Floats]:
+    """Return the scores that need no T; larger is more suspicious."""
+    rows = np.arange(len(labels))
+    own, others = probs[rows, labels], probs.copy()
+    others[rows, labels] = -1.0
+    entropy = -(probs * np.log(np.maximum(probs, 1e-12))).sum(axis=1)
+    return {
+        "self-confidence": -own,
+        "margin": others.max(axis=1) - own,
+        "entropy": entropy / np.maximum(own, 1e-6),
+    }
+
+
+def cells(images: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield one row for each noise, rate and model."""
+    source = load_dataset("fashion-mnist").train.take(range(images))
+    pixels = np.asarray(source.inputs).reshape(images, -1).astype(np.float32)
+    parts = PCA(60, random_state=0).fit_transform(pixels / 255.0)
+    parts /= np.sqrt(parts.std(axis=0))
+    for noise in NOISES:
+        for rate in RATES:
+            labels = make_noise(pixels, source.labels, noise, rate, seed).y_noisy
+            wrong = labels != source.labels
+            for name, model in MODELS.items():
+                probs = cross_val_predict(model, parts, labels, cv=3, method="predict_proba")
+                found = audit(labels, probs)
+                estimate = found.summary.noise_rate
+                yield {
+                    "noise": noise,
+                    "model": name,
+                    "wrong": float(wrong.mean()),
+                    "estimate": estimate.value,
+                    "covered": estimate.low <= wrong.mean() <= estimate.high,
+                    "bltm": float(average_precision_score(wrong, -found.p_right)),
+                } | {
+                    score: float(average_precision_score(wrong, values))
+                    for score, values in scores(probs, labels).items()
+                }
+
+
+def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the mean of each noise."""
+    columns = ("bltm", "self-confidence", "margin", "entropy")
+    result = []
+    for noise in NOISES:
+        own = [row for row in rows if row["noise"] == noise]
+        errors = [abs(row["estimate"] - row["wrong"]) for row in own]
+        result.append(
+            {"noise": noise}
+            | {name: statistics.fmean(row[name] for row in own) for name in columns}
+            | {"mean error of rate": statistics.fmean(errors), "largest": max(errors)}
+            | {"covered": f"{sum(row['covered'] for row in own)}/{len(own)}"}
+        )
+    return result
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--images", type=int, default=10_000)
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        rows = list(cells(given.images, given.seed))
+    report("Average precision for each data set", rows, given.json)
+    report("Means over rates and models", means(rows), None)
+
+
+if __name__ == "__main__":
+    main()
