@@ -24,6 +24,8 @@ from bltm.core.evidence import Evidence
 from bltm.core.records import Collected
 
 Codes = NDArray[np.int32]
+# Held-out examples that make a count of their own.
+FEWEST = 100
 
 
 def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
@@ -41,7 +43,11 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
     weights = np.zeros(len(codes))
     weights[evidence.split.all] = evidence.weights[evidence.split.all]
     scanned = scan(f)
-    counted = count_transition(scanned.likeliest, scanned.height, codes, f.shape[1], weights)
+    # Where f has seen the labels it agrees with them; held-out ones it has not seen.
+    at = validation if seen and len(validation) >= FEWEST else np.arange(len(codes))
+    counted = count_transition(
+        scanned.likeliest[at], scanned.height[at], codes[at], f.shape[1], weights[at]
+    )
     held_out = validation[~evidence.trusted[validation]]
     parts: dict[str, Any] = {
         "labels": codes,

@@ -39,6 +39,11 @@ def in_words(
             "p_wrong is a score here: it ranks the labels, and its size says little. Set the "
             "thresholds by looking at the list."
         )
+        if "in sample" in source:
+            lines.append(
+                "The model had seen the labels and agrees with some of the wrong ones, so their "
+                "share is likely to be higher than it seems."
+            )
     likely = [pair for pair in pairs if pair.expected >= 1.0][:SHOWN]
     if likely:
         shown = "; ".join(
