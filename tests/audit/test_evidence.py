@@ -166,6 +166,15 @@ def test_a_method_without_t_in_sample_gives_its_own_score() -> None:
     assert found.summary.null_check is None
 
 
+def test_in_sample_is_in_sample_even_if_the_fit_has_better() -> None:
+    evidence = evidence_of(PROBLEM, columns=None, rows=None)
+    found = audit(evidence, in_sample=True)
+    own = evidence.probs[np.arange(4000), PROBLEM.labels]
+    assert found.p_wrong == pytest.approx(1 - own, abs=1e-6)
+    assert found.kind == "score"
+    assert any("likely to be higher" in line for line in found.summary.words)
+
+
 def test_unused_examples_are_judged_but_not_counted() -> None:
     split = Split(np.arange(1000), np.arange(1000, 1500))
     parts = {"posterior": None, "collected": None}

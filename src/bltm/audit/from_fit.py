@@ -71,12 +71,20 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
             "kind": "probability",
             "source": f"f·T with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
         }
-    elif seen:
+    elif seen and evidence.out_of_sample is None:
         parts |= {
             "transition": None,
             "suspicion": evidence.suspicion.values.astype(np.float32),
             "kind": evidence.suspicion.kind,
             "source": evidence.suspicion.source,
+        }
+    elif seen:
+        # The fit's own suspicion rests on probabilities that had not seen the labels.
+        parts |= {
+            "transition": None,
+            "suspicion": 1.0 - f[np.arange(len(codes)), codes],
+            "kind": "score",
+            "source": "1 - f(x)[given label], in sample",
         }
     else:
         parts |= read_probs(scanned, codes, counted, weights, evidence.split.train, in_sample=False)
