@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bltm.core.records import Collected, Posterior, Split, Suspicion
 from bltm.core.evidence import Evidence
+from bltm.core.records import Collected, Posterior, Split, Suspicion
 from bltm.runs.artifacts import read_evidence, write_evidence
 from bltm.runs.config import RunConfig
 from bltm.runs.summary import summarise

@@ -199,8 +199,8 @@ def _history(run: Path) -> list[dict[str, Any]]:
 
 def _run_versions(run: Path) -> dict[str, str]:
     metadata = read_json(run / METADATA)
-    fitted = {name: str(metadata[name]) for name in ("bltm", "torch") if name in metadata}
-    return {**fitted, "report by bltm": __version__}
+    versions = {name: str(metadata[name]) for name in ("bltm", "torch") if name in metadata}
+    return dict(versions) | {"report by bltm": __version__}
 
 
 def _versions() -> dict[str, str]:
