@@ -89,6 +89,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
             found.events.append(event)
             if isinstance(event, Started):
                 environment = Path(f"/proc/{pid_of(event.worker)}/environ")
+                # A program that has just been loaded has none for a moment.
+                wait_until(lambda path=environment: bool(path.read_bytes()))
                 found.environments.append(environment.read_text(encoding="utf-8"))
                 if event.spec.cell.seed == 3:
                     place = work / "epochs" / event.spec.id

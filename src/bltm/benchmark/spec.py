@@ -40,7 +40,7 @@ class Cell:
     Examples
     --------
     >>> Cell("fashion-mnist", 10_000, "instance", 0.3, seed=0).id
-    'fashion-mnist-10000-instance-0.3-0-99914b93'
+    'fashion-mnist-10000-instance-0.3-0-44136fa3'
     """
 
     data: str
