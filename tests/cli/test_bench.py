@@ -139,6 +139,21 @@ def test_the_built_in_grids_are_listed(shell: Shell) -> None:
     assert "paper-fmnist-cpu" in shell.run("bench", "--list").stdout
 
 
+def test_an_interrupt_says_how_to_go_on(grid: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bltm", "bench", "mine.toml", "--quiet"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not read_rows(tmp_path / "mine" / "results.jsonl"):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        message = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert "Repeat the command to go on" in message
+    assert "Traceback" not in message
+
+
 def test_two_processes_do_not_share_a_folder(grid: Path, tmp_path: Path, shell: Shell) -> None:
     first = started(tmp_path, "mine.toml", "--quiet")
     try:

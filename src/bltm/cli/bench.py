@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bltm.cli.errors import FAILED, reported
+from bltm.cli.errors import FAILED, INTERRUPTED, reported, say
 
 
 def bench(
@@ -72,7 +72,11 @@ def bench(
             dry_run=dry_run,
             quiet=quiet,
         )
-        result = run_bench(options, typer.echo)
+        try:
+            result = run_bench(options, typer.echo)
+        except KeyboardInterrupt:
+            say("Stopped. Repeat the command to go on where it was.")
+            raise typer.Exit(INTERRUPTED) from None
         if result is None:
             return
         if result.done:
