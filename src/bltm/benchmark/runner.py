@@ -114,13 +114,16 @@ def run_grid(
     with lock:
         write_json(out / GRID, {"name": grid.name, "title": grid.title})
         before = standing(grid, out, retry_failed)
+        # A process that was killed may have written a row and left the files it was made with.
+        _clean_up(grid.runs, out)
         progress.begin(before)
         events = engine.run(before.missing, out / WORK)
         try:
             for event in events:
                 if isinstance(event, Finished):
                     append_row(out / RESULTS, event.row)
-                    _clean_up_family(event.spec, grid.runs, out)
+                    relatives = [r for r in grid.runs if family(r) == family(event.spec)]
+                    _clean_up(relatives, out)
                 progress.tell(event)
         finally:
             events.close()
@@ -128,9 +131,12 @@ def run_grid(
         return standing(grid, out)
 
 
-def _clean_up_family(spec: RunSpec, runs: Sequence[RunSpec], out: Path) -> None:
-    """Delete the working files of runs that share stages when all of them have rows."""
-    relatives = [run for run in runs if family(run) == family(spec)]
+def _clean_up(runs: Sequence[RunSpec], out: Path) -> None:
+    """Delete the working files of runs that share stages where all of them have rows."""
     have_rows = {row["id"] for row in read_rows(out / RESULTS)}
-    if all(run.id in have_rows for run in relatives):
-        clean_up(relatives, out / WORK)
+    families: dict[str, list[RunSpec]] = {}
+    for run in runs:
+        families.setdefault(family(run), []).append(run)
+    for relatives in families.values():
+        if all(run.id in have_rows for run in relatives):
+            clean_up(relatives, out / WORK)
