@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from bltm import BLTMClassifier, CrossEntropyClassifier
+from bltm.core.posterior import right_label_posterior
 from bltm.engine.job import Job
 from bltm.engine.posteriors import cross_fitted_posterior
 from bltm.engine.protocol import CYCLE, LENGTHS
@@ -96,11 +97,7 @@ def in_sample_suspicion(
     probs: NDArray[np.float32], columns: NDArray[np.float32], labels: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return what the audit would say if it asked the classifier that has seen the labels."""
-    import torch
-
-    from bltm.engine.conclusion import right_label_posterior
-
-    right = right_label_posterior(probs, torch.from_numpy(columns))
+    right, _ = right_label_posterior(probs, np.exp(columns))
     return 1.0 - right[np.arange(len(labels)), labels]
 
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bltm.benchmark.machine import cpu_name
+
 if TYPE_CHECKING:
     from bltm.data.source import Source
     from bltm.noise import NoisyLabels
@@ -48,21 +50,11 @@ def recipe() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "libc": " ".join(platform.libc_ver()),
-        "cpu": cpu_model(),
+        "cpu": cpu_name(),
         "cpus": os.cpu_count(),
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "load_average": [round(value, 2) for value in os.getloadavg()],
     }
-
-
-def cpu_model() -> str:
-    """Return the processor's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def report(title: str, rows: Sequence[Mapping[str, Any]], path: Path | None, **more: Any) -> None:

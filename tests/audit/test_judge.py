@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.audit.problems import instance_dependent
 
-from bltm.audit.judge import judge, posterior
+from bltm.audit.judge import judge
 from bltm.audit.transitions import ClassTransition, MatrixTransition
+from bltm.core.posterior import right_label_posterior
 
 
 def by_hand(f: list[float], column: list[float]) -> list[float]:
@@ -51,7 +52,7 @@ def test_rows_are_distributions_in_any_case(seed: int, n_classes: int) -> None:
 
 
 def test_where_f_and_t_exclude_each_other_f_alone_tells() -> None:
-    right, likelihood = posterior(
+    right, likelihood = right_label_posterior(
         np.array([[0.7, 0.3, 0.0]], np.float32), np.array([[0.0, 0.0, 1.0]], np.float32)
     )
     assert right[0] == pytest.approx([0.7, 0.3, 0.0])
@@ -60,7 +61,7 @@ def test_where_f_and_t_exclude_each_other_f_alone_tells() -> None:
 
 def test_tiny_products_keep_their_proportion() -> None:
     f = np.array([[1.0, 1e-30]], np.float32)
-    right, _ = posterior(f, np.array([[2e-38, 1e-8]], np.float32))
+    right, _ = right_label_posterior(f, np.array([[2e-38, 1e-8]], np.float32))
     expected = np.array([2e-38, 1e-38])
     assert right[0] == pytest.approx(expected / expected.sum(), rel=0.02)
 

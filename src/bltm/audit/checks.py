@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from bltm.audit.findings import Calibration, CalibrationBin, NullCheck
 from bltm.audit.intervals import jeffreys
-from bltm.audit.judge import Unmix, blocks, posterior
+from bltm.audit.judge import Unmix, blocks
 from bltm.audit.thresholds import KEEP, RELABEL, Thresholds, decide
 from bltm.audit.transitions import Codes, Floats, Transition
 from bltm.core.matrix import sample_rows
+from bltm.core.posterior import right_label_posterior
 
 BINS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 FEWEST = 30
@@ -126,7 +127,7 @@ def null_check(
 def _judged(
     f: Floats, columns: Floats, given: Codes, thresholds: Thresholds
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    right, _ = posterior(f, columns)
+    right, _ = right_label_posterior(f, columns)
     b = np.arange(len(given))
     p_right, best = right[b, given], right.argmax(axis=1)
     suggested = np.where(p_right >= right[b, best], given, best)

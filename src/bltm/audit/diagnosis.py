@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bltm.audit.findings import Diagnosis
 from bltm.audit.intervals import Z
-from bltm.audit.judge import posterior
 from bltm.audit.transitions import ClassTransition, Codes, Floats, Transition
+from bltm.core.posterior import right_label_posterior
 
 FEWEST = 50
 SIGNIFICANT = 0.01
@@ -49,7 +49,7 @@ def fit_class_transition(f: Floats, labels: Codes, start: NDArray[np.float64]) -
     prior = PRIOR * (0.9 * start + 0.1 / n_classes)
     found = ClassTransition(start)
     for _ in range(SWEEPS):
-        right, _ = posterior(f, found.columns(slice(None), labels))
+        right, _ = right_label_posterior(f, found.columns(slice(None), labels))
         counts = prior.copy()
         counts[:, labels[first]] += np.add.reduceat(right, first, axis=0, dtype=np.float64).T
         found = ClassTransition(counts / counts.sum(axis=1, keepdims=True))
@@ -110,7 +110,9 @@ def diagnose(
     differences = []
     for fit, test in pairs:
         T = fit_class_transition(probs[fit].astype(np.float32), labels[fit], start)
-        _, simple = posterior(probs[test].astype(np.float32), T.columns(test, labels[test]))
+        _, simple = right_label_posterior(
+            probs[test].astype(np.float32), T.columns(test, labels[test])
+        )
         differences.append(
             np.log(np.maximum(likelihood[test], FLOOR).astype(np.float64))
             - np.log(np.maximum(simple, FLOOR).astype(np.float64))

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bltm.audit.transitions import Codes, Floats, Transition, block_rows
+from bltm.core.posterior import right_label_posterior
 
 Unmix = Callable[[Floats], Floats]
-# Below this a product of float32 numbers has lost its digits.
-SMALL = 1e-30
 # Rows this short are sorted as a whole; in longer ones the largest are picked one by one.
 SORTED_CLASSES = 32
 # Up to this many classes the joint of right and given labels is summed from whole posteriors.
@@ -52,39 +51,6 @@ class Judgement:
     def p_wrong(self) -> Floats:
         """Return the probability that the given label is wrong, (N,)."""
         return np.asarray(1.0 - self.p_right, dtype=np.float32)
-
-
-def posterior(f: Floats, columns: Floats) -> tuple[Floats, Floats]:
-    """Return P(right = i | x, given) ∝ f_i(x) · T(x)[i, given], and the likelihood of the given.
-
-    Where f and T exclude each other nothing is known of the label, and f alone has to tell.
-
-    Parameters
-    ----------
-    f
-        Probabilities of the right label, shape (B, C).
-    columns
-        T(x)[:, given label], shape (B, C).
-
-    Examples
-    --------
-    >>> f = np.array([[0.5, 0.5]], dtype=np.float32)
-    >>> right, likelihood = posterior(f, np.array([[0.6, 0.2]], dtype=np.float32))
-    >>> right.round(4).tolist(), likelihood.round(4).tolist()
-    ([[0.75, 0.25]], [0.4000000059604645])
-    """
-    joint = f * columns
-    likelihood = joint @ np.ones(joint.shape[1], dtype=np.float32)
-    lost = np.flatnonzero(likelihood < SMALL)
-    if len(lost):
-        exact = f[lost].astype(np.float64) * columns[lost]
-        sums = exact.sum(axis=1, keepdims=True)
-        exact = np.where(sums > 0, exact, f[lost])
-        joint[lost] = exact / exact.sum(axis=1, keepdims=True)
-    scale = likelihood.copy()
-    scale[lost] = 1.0
-    joint /= scale[:, None]
-    return joint, likelihood
 
 
 def judge(
@@ -137,7 +103,7 @@ def judge(
             doubt = np.zeros(len(given), np.float32) if suspicion is None else suspicion[block]
             right, likelihood[block] = _shared(f, given, doubt), np.nan
         else:
-            right, likelihood[block] = posterior(f, transition.columns(block, given))
+            right, likelihood[block] = right_label_posterior(f, transition.columns(block, given))
         b = np.arange(len(given))
         if trusted is not None and trusted[block].any():
             sure = np.flatnonzero(trusted[block])

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from bltm.core.posterior import right_label_posterior
 from bltm.core.records import Collected, FitResult, Posterior, Suspicion
 from bltm.engine.job import Job
 from bltm.engine.posteriors import Fit, cross_fitted, network_probs
@@ -73,7 +74,8 @@ def conclude_corrected(
     """
     probs = network_probs(job, corrected.classifier)
     unseen = out_of_sample(job, refit)
-    right = right_label_posterior(probs if unseen is None else unseen, corrected.columns)
+    columns = corrected.columns.numpy()
+    right, _ = right_label_posterior(probs if unseen is None else unseen, np.exp(columns))
     given, suggested = right[np.arange(len(right)), job.data.labels], right.argmax(axis=1)
     where = "in sample" if unseen is None else "out of sample"
     suspicion = Suspicion(
@@ -86,7 +88,7 @@ def conclude_corrected(
         suspicion,
         findings,
         transition=corrected.transition,
-        columns=corrected.columns.numpy(),
+        columns=columns,
         rows=_rows(job, corrected.transition, suggested),
         out_of_sample=unseen,
         support=None
@@ -105,16 +107,6 @@ def out_of_sample(job: Job, refit: Fit | None) -> Probs | None:
         AUDIT, Posterior, lambda: cross_fitted(job, AUDIT, job.audit_folds, refit)
     )
     return found.probs
-
-
-def right_label_posterior(probs: Probs, columns: torch.Tensor) -> Probs:
-    """Return P(right label | x, given label) from f(x) and log T(x)[:, given label], (N, C)."""
-    joint = torch.from_numpy(probs).log() + columns
-    # Where f and T exclude each other nothing is known, and f alone has to tell.
-    possible = joint.isfinite().any(dim=1, keepdim=True)
-    joint = torch.where(possible, joint, torch.from_numpy(probs).log())
-    posterior: Probs = joint.softmax(dim=1).numpy()
-    return posterior
 
 
 def disagreement(probs: Probs, labels: NDArray[np.int64], source: str = "") -> Suspicion:

@@ -11,9 +11,10 @@ import torch
 from bltm.benchmark.variants.truth import Truth
 from bltm.core.errors import InputError
 from bltm.core.matrix import log_entries
+from bltm.core.posterior import right_label_posterior
 from bltm.core.records import FitResult, IntArray, Suspicion
 from bltm.engine.batches import Batch, in_batches
-from bltm.engine.conclusion import conclude, right_label_posterior
+from bltm.engine.conclusion import conclude
 from bltm.engine.correction import forward_step
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
@@ -69,7 +70,7 @@ class InstanceOracle(NoisyLabelClassifier):
             score=true_score(noise),
             extras={"columns": columns},
         )
-        right = right_label_posterior(network_probs(job, classifier), columns)
+        right, _ = right_label_posterior(network_probs(job, classifier), columns.exp().numpy())
         given = right[np.arange(len(right)), job.data.labels]
         suspicion = Suspicion(1.0 - given, "probability", "1 - P(given label | x, given label)")
         return conclude(job, classifier, suspicion=suspicion)
