@@ -5,7 +5,10 @@ Takes the engine ("local" or "ray"), the folder of the working files, and the gr
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,17 +23,36 @@ def tell(engine: Engine, groups: list[list[RunSpec]], work: Path) -> None:
         print(json.dumps({"id": event.spec.id, "worker": event.worker, "row": row}), flush=True)
 
 
+def check_gpus(groups: list[list[RunSpec]], work: Path) -> None:
+    """Look at which GPU the workers got, on a Ray that takes itself to have one."""
+    import ray
+
+    def gpu_ids(_: Any, workers: Sequence[Any], *__: Any) -> Iterator[list[int]]:
+        for worker in workers:
+            yield ray.get(worker._actor.__ray_call__.remote(lambda _: ray.get_gpu_ids()))
+
+    def found(gpus: float) -> list[Any]:
+        return list(RayEngine("local", threads=1, gpus=gpus).run(groups[:1] * 3, work))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bltm.benchmark.engines.ray.dispatch", gpu_ids)
+        assert found(1.0) == [[0]]
+        assert found(0.5) == [[0], [0]]
+
+
 def tell_on_ray(groups: list[list[RunSpec]], work: Path) -> None:
     """Use one Ray for several things, since it takes seconds to start."""
     import ray
 
     from bltm.benchmark.engines.ray import _connected, _Worker
 
+    ray.init = partial(ray.init, num_cpus=2, num_gpus=1)
     with _connected("local"):
-        worker = _Worker(1, work / "missing" / "mark")
+        worker = _Worker(1, 0.0, work / "missing" / "mark")
         with pytest.raises(InputError, match="does not see the folder"):
             worker.welcome()
         worker.stop()
+        check_gpus(groups, work)
         tell(RayEngine("local", threads=1), groups, work)
         assert ray.is_initialized()
     assert not ray.is_initialized()

@@ -244,6 +244,12 @@ def test_without_ray_the_engine_says_how_to_get_it(
         next(RayEngine(None, threads=1).run(GROUPS, tmp_path))
 
 
+def fake_ray(monkeypatch: pytest.MonkeyPatch, *nodes: tuple[int, int]) -> None:
+    """A Ray that knows the processors and GPUs of its nodes."""
+    found = [{"Alive": True, "Resources": {"CPU": float(c), "GPU": float(g)}} for c, g in nodes]
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(nodes=lambda: found))
+
+
 def test_each_node_of_ray_has_the_workers_that_it_has_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -254,6 +260,40 @@ def test_each_node_of_ray_has_the_workers_that_it_has_room_for(
     assert _places(2) == 3
     with pytest.raises(InputError, match="no node .* has 6 processors. Use at most 5"):
         _places(6)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    # Of the nodes with 2 and 4 GPUs, the second has processors for three workers only.
+    [(0.0, 13), (1.0, 5), (0.5, 7), (0.4, 7), (0.75, 5), (2.0, 3), (4.0, 1)],
+)
+def test_each_node_of_ray_has_the_workers_that_its_gpus_have_room_for(
+    gpus: float, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_ray(monkeypatch, (8, 2), (3, 4), (2, 0))
+    assert _places(1, gpus) == expected
+
+
+def test_a_share_is_of_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_ray(monkeypatch, (64, 2))
+    shares = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0)
+    assert [_places(1, gpus) for gpus in shares] == [20, 10, 6, 4, 4, 2, 2]
+
+
+def test_gpus_that_no_node_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_ray(monkeypatch, (8, 1), (4, 0))
+    with pytest.raises(InputError, match="gpus: no node .* most GPUs of a node are 1: use less"):
+        _places(1, 2.0)
+    fake_ray(monkeypatch, (8, 0), (2, 1))
+    with pytest.raises(InputError, match="gpus: no node .* 0.5 of a GPU and 4 processors"):
+        _places(4, 0.5)
+    assert _places(2, 0.5) == 1
+
+
+@pytest.mark.parametrize("gpus", [-1.0, 1.5, 1e-5, math.nan, math.inf, -math.inf])
+def test_gpus_that_ray_cannot_give_are_refused(gpus: float) -> None:
+    with pytest.raises(InputError, match="gpus: must be 0, a share from 0.0001 to 1"):
+        RayEngine(None, threads=1, gpus=gpus)
 
 
 @pytest.fixture

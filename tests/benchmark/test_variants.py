@@ -205,3 +205,22 @@ def test_a_higher_bound_collects_less() -> None:
 
     assert counts("collection", rho_max=0.1) > counts("collection", rho_max=0.8)
     assert counts("deviation/threshold-0.55") > counts("deviation/threshold-0.8")
+
+
+@pytest.mark.parametrize("name", ["collected-only", "relabelled"])
+@pytest.mark.parametrize(("kept", "said"), [(0, "none of 216"), (1, "only 1 of 216")])
+def test_a_bound_that_leaves_too_little_to_train_on_is_named(
+    name: str, kept: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fitted("collection", blobs())
+    assert first.posterior_ is not None
+    surest = first.posterior_.probs[first.evidence_.split.train].max(axis=1)
+    threshold = np.mean([1.0, *np.sort(surest)[::-1]][kept : kept + 2])
+    seen = seen_in(monkeypatch, "collected")
+    with pytest.raises(InputError, match=said) as caught:
+        fitted(name, blobs(), rho_max=2 * threshold - 1)
+    assert caught.value.argument == "rho_max"
+    assert f"above the threshold {threshold:g}" in caught.value.problem
+    assert "collector='covering'" in caught.value.remedy
+    assert not seen
+    assert fitted(name, blobs(), rho_max=2 * threshold - 1, collector="covering") is not None

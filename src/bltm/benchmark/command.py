@@ -32,6 +32,7 @@ class BenchOptions:
     threads: int | None = None
     engine: str = "local"
     ray_address: str | None = None
+    gpus: float = 0.0
     quick: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     methods: tuple[str, ...] = ()
@@ -123,9 +124,16 @@ def _place(run: RunSpec, grid: Grid) -> int:
 
 def _make_engine(options: BenchOptions, threads: int) -> Engine:
     if options.engine == "local":
+        if options.gpus != 0:
+            raise InputError(
+                "gpus",
+                f"is the share of a GPU on a Ray cluster, got {options.gpus} with the local engine",
+                "Leave it out: local runs use the GPU by themselves, and CUDA_VISIBLE_DEVICES says "
+                "which.",
+            )
         return LocalEngine(options.jobs, threads)
     if options.engine == "ray":
-        return RayEngine(options.ray_address, threads)
+        return RayEngine(options.ray_address, threads, options.gpus)
     raise InputError("engine", f"unknown: {options.engine!r}", f"Use one of {', '.join(ENGINES)}.")
 
 

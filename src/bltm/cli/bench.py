@@ -27,6 +27,9 @@ def bench(
     ray_address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster; by default a local one.")
     ] = None,
+    gpus: Annotated[
+        float, typer.Option(min=0, help="Share of a GPU that a run takes on a Ray cluster.")
+    ] = 0.0,
     quick: Annotated[
         bool, typer.Option("--quick", help="The smaller form that the grid describes.")
     ] = False,
@@ -65,6 +68,7 @@ def bench(
             threads=threads,
             engine=engine,
             ray_address=ray_address,
+            gpus=gpus,
             quick=quick,
             parameters=parse_parameters(set_ or []),
             methods=tuple(method or ()),

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
@@ -20,10 +20,12 @@ from bltm.core.errors import InputError
 
 ATTEMPTS = 3
 """How often in a row a worker may fail to start."""
+SMALLEST_SHARE = 0.0001
+"""The least of a GPU that Ray gives away."""
 
 
 class RayEngine:
-    """Workers on the nodes of a Ray cluster, as many as its processors allow.
+    """Workers on the nodes of a Ray cluster, as many as its processors and GPUs allow.
 
     bltm must be installed on all nodes, and the folder of the working files must be one that all of
     them see under the same path. ``BLTM_DATA`` and the like hold on all nodes as they do here.
@@ -35,20 +37,30 @@ class RayEngine:
         this machine and end it afterwards. None is "auto" where there is a cluster, else "local".
     threads
         Threads of each worker; it takes as many processors of its node.
+    gpus
+        The share of a GPU that each worker takes, such as 0.5 for two on each; above 1 a whole
+        number of them. With 0 Ray does not give them any: by its version and settings, workers then
+        see no GPU, or they all see the same ones.
     """
 
-    def __init__(self, address: str | None, threads: int) -> None:
+    def __init__(self, address: str | None, threads: int, gpus: float = 0.0) -> None:
         if threads < 1:
             raise InputError("threads", f"must be at least 1, got {threads}")
-        self.address, self.threads = address, threads
+        if not (gpus == 0 or SMALLEST_SHARE <= gpus <= 1 or (gpus > 1 and gpus % 1 == 0)):
+            raise InputError(
+                "gpus",
+                f"must be 0, a share from {SMALLEST_SHARE} to 1 or a whole number, got {gpus}",
+                "Use 1 for a GPU of its own, 0.5 for half of one.",
+            )
+        self.address, self.threads, self.gpus = address, threads, gpus
 
     def run(self, groups: Sequence[Sequence[RunSpec]], work: Path) -> Generator[Event, None, None]:
         """Yield what becomes of the runs, see :meth:`Engine.run`."""
         workers: list[_Worker] = []
         with _connected(self.address), _marked(work.resolve()) as mark:
             try:
-                for _ in range(min(_places(self.threads), len(groups))):
-                    workers.append(_Worker(self.threads, mark))
+                for _ in range(min(_places(self.threads, self.gpus), len(groups))):
+                    workers.append(_Worker(self.threads, self.gpus, mark))
                 yield from dispatch(groups, workers, _first_to_end(workers))
             finally:
                 for worker in workers:
@@ -71,8 +83,8 @@ class _Actor:
 class _Worker:
     """An actor, and the answer that it owes: its greeting at first, then the row of its run."""
 
-    def __init__(self, threads: int, mark: Path) -> None:
-        self._threads, self._mark, self._attempts = threads, mark, 0
+    def __init__(self, threads: int, gpus: float, mark: Path) -> None:
+        self._threads, self._gpus, self._mark, self._attempts = threads, gpus, mark, 0
         self._create()
 
     def _create(self) -> None:
@@ -82,7 +94,10 @@ class _Worker:
         settings = {name: value for name, value in os.environ.items() if name.startswith("BLTM_")}
         variables = {**settings, **thread_variables(self._threads)}
         actor = ray.remote(_Actor).options(
-            num_cpus=self._threads, max_restarts=0, runtime_env={"env_vars": variables}
+            num_cpus=self._threads,
+            num_gpus=self._gpus,
+            max_restarts=0,
+            runtime_env={"env_vars": variables},
         )
         self._actor = actor.remote(self._threads)
         self.answer: Any = self._actor.greet.remote(str(self._mark))
@@ -152,19 +167,40 @@ def _first_to_end(workers: Sequence[_Worker]) -> Callable[[Sequence[_Worker]], _
     return wait
 
 
-def _places(threads: int) -> int:
+def _places(threads: int, gpus: float = 0.0) -> int:
     """Return how many workers find room on the nodes of the cluster."""
     import ray
 
-    nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-    places = sum(cpus // threads for cpus in nodes)
-    if places == 0:
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+    def most(kind: str) -> int:
+        return max((int(node.get(kind, 0)) for node in nodes), default=0)
+
+    if most("CPU") < threads:
         raise InputError(
             "threads",
             f"no node of the Ray cluster has {threads} processors",
-            f"Use at most {max(nodes, default=0)}.",
+            f"Use at most {most('CPU')}.",
+        )
+    places = sum(_room(node, threads, gpus) for node in nodes)
+    if places == 0:
+        raise InputError(
+            "gpus",
+            f"no node of the Ray cluster has {gpus:g} of a GPU and {threads} processors",
+            f"The most GPUs of a node are {most('GPU')}: use less of them, fewer threads, or 0 to "
+            "ask for none.",
         )
     return places
+
+
+def _room(node: Mapping[str, float], threads: int, gpus: float) -> int:
+    """Return how many workers find room on a node with these resources."""
+    room = int(node.get("CPU", 0)) // threads
+    if gpus == 0:
+        return room
+    count = int(node.get("GPU", 0))
+    # What is left of one GPU and what is left of another do not make a share.
+    return min(room, count * int(1 / gpus) if gpus <= 1 else count // int(gpus))
 
 
 @contextmanager

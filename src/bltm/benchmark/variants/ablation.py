@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from bltm.core.errors import InputError
 from bltm.core.records import Collected, FitResult, IntArray, Posterior
 from bltm.engine.batches import Batch
 from bltm.engine.conclusion import conclude
@@ -109,6 +110,7 @@ class CollectedOnly(BLTMClassifier):
         posterior, warm = warm_up(job, recipe, collector.out_of_sample, self.posterior)
         start = warm if recipe.start_from_warm_up else None
         collected = collect(job, COLLECT, posterior, collector, threshold)
+        _check_amount(job, collected)
         labels = job.data.labels.copy()
         labels[collected.indices] = collected.bayes_labels
         classifier = fit_labels(job, COLLECTED, recipe.classifier, start, labels, collected.indices)
@@ -168,6 +170,19 @@ class _Remembering(Job):
     def new_classifier(self, name: str) -> nn.Module:
         self.networks.append(super().new_classifier(name))
         return self.networks[-1]
+
+
+def _check_amount(job: Job, collected: Collected) -> None:
+    """Refuse a collection that no classifier can be trained on."""
+    count = len(collected)
+    if count < 2 * job.bench.fabric.world_size:
+        raise InputError(
+            "rho_max",
+            f"leaves too little to train on: {f'only {count}' if count else 'none'} of "
+            f"{len(job.split.train)} examples have a noisy posterior above the threshold "
+            f"{collected.threshold:g}",
+            "Lower rho_max, or use collector='covering'.",
+        )
 
 
 def _concluded(
