@@ -163,6 +163,17 @@ def test_readme__gets_the_table_between_its_markers(written: Path) -> None:
     assert "Digits" not in text
 
 
+def test_deviations__get_their_table_between_the_markers_of_their_page(project: Path) -> None:
+    rows = make_rows(("deviation/base", "deviation/threshold-0.8"), rates=(0.3,))
+    write_rows(project / "results" / "deviations-cpu.jsonl", rows)
+    page = Path("docs", "deviations.md")
+    (project / page).write_text(MARKED, encoding="utf-8")
+    text = generated_texts(project)[page]
+    assert f"{START}\n| deviation | accuracy: 30 % | error of T(x): 30 % |\n" in text
+    assert "| threshold 0.8 |" in text
+    assert text.endswith(f"\n{END}\n\nMore.\n")
+
+
 def test_readme__without_markers_is_left_alone(project: Path) -> None:
     (project / "README.md").write_text("# bltm\n", encoding="utf-8")
     assert list(generated_texts(project)) == [Path("docs", "results.md")]

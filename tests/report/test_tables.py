@@ -197,14 +197,23 @@ def test_deviations__are_differences_to_their_base() -> None:
         "deviation/threshold-0.55": (0.79, 0.82),
     }
     rows = [
-        make_row(method, 0.3, seed, accuracy=value, oracle_best=value + 0.01)
+        make_row(
+            method,
+            0.3,
+            seed,
+            accuracy=value,
+            oracle_best=value + 0.01,
+            row_error={"all": 1.0 - value, "collected": None, "rest": None},
+        )
         for method, values in accuracies.items()
         for seed, value in enumerate(values)
     ]
     table = tables(rows)["deviations"]
-    assert cells(table, "columns normalised")["30 %"] == Cell("−10.00 ± 0.00")
-    assert cells(table, "threshold 0.55")["30 %"] == Cell("−0.50 ± 0.71")
-    assert cells(table, "epoch selected on the test set")["30 %"] == Cell("+1.00 ± 0.00")
+    accuracy, error = "accuracy: 30 %", "error of T(x): 30 %"
+    assert cells(table, "columns normalised")[accuracy] == Cell("−10.00 ± 0.00")
+    assert cells(table, "columns normalised")[error] == Cell("+0.100 ± 0.000")
+    assert cells(table, "threshold 0.55")[accuracy] == Cell("−0.50 ± 0.71")
+    assert cells(table, "epoch selected on the test set")[accuracy] == Cell("+1.00 ± 0.00")
 
 
 def test_tables_without_data_are_left_out() -> None:

@@ -10,6 +10,7 @@ from bltm.core.errors import InputError
 from bltm.core.files import write_text
 from bltm.report.accuracy_tables import accuracy_table
 from bltm.report.figures import write_figures
+from bltm.report.other_tables import deviations_table
 from bltm.report.pages import (
     HOW_TO_READ,
     Results,
@@ -17,7 +18,7 @@ from bltm.report.pages import (
     results_section,
     short_table,
 )
-from bltm.report.render import FORMATS, plain_text, render
+from bltm.report.render import FORMATS, markdown, plain_text, render
 from bltm.report.tables import long_table, tables_of, tables_over
 
 PAGE = Path("docs", "results.md")
@@ -25,6 +26,10 @@ FIGURES = Path("docs", "figures")
 README = Path("README.md")
 README_GRID = "paper-fmnist-cpu"
 """The grid whose table is in the README."""
+
+DEVIATIONS = Path("docs", "deviations.md")
+DEVIATIONS_GRID = "deviations-cpu"
+"""The grid that measures what the page on deviations lists."""
 
 START, END = "<!-- results -->", "<!-- /results -->"
 
@@ -74,19 +79,18 @@ def generated_texts(root: Path) -> dict[Path, str]:
     Returns
     -------
     dict
-        Text by path relative to the root: the page of results, and the README where it has
-        markers. Empty where there are no rows.
+        Text by path relative to the root: the page of results, and the README and the page on
+        deviations where they have markers. Empty where there are no rows.
     """
     found = _committed(root)
     if not found:
         return {}
     texts = {PAGE: _page(found, root)}
-    readme = root / README
-    if readme.is_file():
-        before = readme.read_text(encoding="utf-8")
-        after = with_block(before, _block(found))
-        if after is not None:
-            texts[README] = after
+    for path, block in ((README, _readme_block(found)), (DEVIATIONS, _deviations_block(found))):
+        if (root / path).is_file():
+            text = with_block((root / path).read_text(encoding="utf-8"), block)
+            if text is not None:
+                texts[path] = text
     return texts
 
 
@@ -158,7 +162,14 @@ def _page(found: Sequence[Results], root: Path) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _block(found: Sequence[Results]) -> str:
+def _readme_block(found: Sequence[Results]) -> str:
     link = "All results, with the paper's values beside ours: [docs/results.md](docs/results.md)."
     tables = [short_table(results) for results in found if results.name == README_GRID]
     return " ".join([*filter(None, tables), link])
+
+
+def _deviations_block(found: Sequence[Results]) -> str:
+    grids = [grid for results in found if results.name == DEVIATIONS_GRID for grid in results.grids]
+    return "\n".join(
+        markdown(table, title=False) for table in map(deviations_table, grids) if table
+    )

@@ -25,7 +25,7 @@ from bltm.report.layout import (
 from bltm.report.names import DEVIATIONS, data_name, method_name, section
 from bltm.report.paper_values import ABLATION
 from bltm.report.runs import rate_name
-from bltm.report.summary import ACCURACY, Entry, Grid
+from bltm.report.summary import ACCURACY, ROW_ERROR, Entry, Grid
 
 BASE, BASE_REVISED = "deviation/base", "deviation/base-v"
 REVISED = ("deviation/column-normalised",)
@@ -34,15 +34,14 @@ REVISED = ("deviation/column-normalised",)
 
 def transition_table(grid: Grid) -> Table | None:
     """Return the error of the used row of T(x), beside that of the best single matrix."""
-    path = ("figures", "row_error", "all")
-    labels = [label for label in grid.labels if any(e.stat(*path) for e in grid.of(label))]
+    labels = [label for label in grid.labels if any(e.stat(*ROW_ERROR) for e in grid.of(label))]
     if not labels:
         return None
     paths = [("figures", "row_error", part) for part in ("all", "collected", "rest")]
 
     def cells(label: str) -> Iterable[Cell]:
         for rate in grid.rates:
-            best = label == grid.best(rate, *path, smallest=True)
+            best = label == grid.best(rate, *ROW_ERROR, smallest=True)
             yield joined_cell(grid.entries.get((label, rate)), paths, 3, bold=best)
 
     truth = (
@@ -114,7 +113,8 @@ def cost_table(grid: Grid) -> Table | None:
     notes = (
         f"{behind(grid)}; mean ± standard deviation over all rates and seeds. Passes over the "
         "training data count every network and every length that was tried. Seconds are those of "
-        "the fit, on the machine and with the threads that the rows name.",
+        "the fit, on the machine and with the threads that the rows name; where the machine did "
+        "other work beside it they are too many, and passes are the better measure.",
     )
     columns = tuple(map(Column, ("passes", "seconds", "peak memory, MB", "runs", "failed")))
     return Table("cost", "Cost", METHOD, columns, sectioned(grid, grid.labels, cells), notes)
@@ -177,41 +177,51 @@ def deviations_table(grid: Grid) -> Table | None:
     if not labels or BASE not in by_method:
         return None
 
-    def difference(label: str, base: str, rate: float | None, figure: str = "accuracy") -> Cell:
-        entry, other = grid.entries.get((label, rate)), grid.entries.get((base, rate))
-        if entry is None or other is None:
-            return Cell(NOTHING)
-        return _difference(entry, other, figure)
-
-    def cells(label: str) -> Iterable[Cell]:
+    def cells(label: str, accuracy: Sequence[str] = ACCURACY) -> Iterable[Cell]:
         base = by_method.get(BASE_REVISED if grid.methods[label] in REVISED else BASE, "")
-        return (difference(label, base, rate) for rate in grid.rates)
+        pairs = [(grid.entries.get((label, r)), grid.entries.get((base, r))) for r in grid.rates]
+        for entry, other in pairs:
+            yield _difference(entry, other, accuracy, ACCURACY, scale=100.0, decimals=2)
+        for entry, other in pairs:
+            yield _difference(entry, other, ROW_ERROR, ROW_ERROR, scale=1.0, decimals=3)
 
-    base = by_method[BASE]
     rows = [
         Row(grid.title_of(label), tuple(cells(label))) for label in grid.labels if label in labels
     ]
-    best = (difference(base, base, rate, "oracle_best") for rate in grid.rates)
-    rows.append(Row("epoch selected on the test set", tuple(best)))
+    on_test = tuple(cells(by_method[BASE], accuracy=("figures", "oracle_best")))
+    rows.append(Row("epoch selected on the test set", on_test))
     sections = (Section("", tuple(rows)),)
     notes = [
-        f"{behind(grid)}. Test accuracy minus that of '{method_name(BASE)}' (columns normalised: "
-        f"of '{method_name(BASE_REVISED)}') in points: mean and standard deviation over seeds."
+        f"{behind(grid)}. What a deviation has minus what '{method_name(BASE)}' has (columns "
+        f"normalised: '{method_name(BASE_REVISED)}'), mean and standard deviation over seeds: test "
+        "accuracy in points, and the ℓ1 error of the used row of T(x), mean over all examples."
     ]
-    columns = tuple(map(Column, map(rate_name, grid.rates)))
-    title = "Deviations: difference to the base, points"
+    groups = ("accuracy", "error of T(x)")
+    columns = tuple(Column(rate_name(rate), group) for group in groups for rate in grid.rates)
+    title = "Deviations: difference to the base"
     return Table("deviations", title, "deviation", columns, sections, _noted(notes, sections))
 
 
-def _difference(entry: Entry, base: Entry, figure: str) -> Cell:
-    theirs, ours = entry.numbers("figures", figure), base.numbers(*ACCURACY)
+def _difference(
+    entry: Entry | None,
+    base: Entry | None,
+    figure: Sequence[str],
+    figure_of_base: Sequence[str],
+    scale: float,
+    decimals: int,
+) -> Cell:
+    if entry is None or base is None:
+        return Cell(NOTHING)
+    theirs, ours = entry.numbers(*figure), base.numbers(*figure_of_base)
     found = paired_comparison(ours, theirs)
     if found is None:
         return Cell(NOTHING)
     stat = Stat.of(theirs[seed] - ours[seed] for seed in set(ours) & set(theirs))
-    spread = f" ± {100 * stat.std:.2f}" if stat is not None and stat.std is not None else ""
+    spread = (
+        f" ± {scale * stat.std:.{decimals}f}" if stat is not None and stat.std is not None else ""
+    )
     mark = "" if found.pairs == len(entry.seeds) else f"{found.pairs}/{len(entry.seeds)}"
-    return Cell(signed(100 * found.difference, 2) + spread, mark=mark)
+    return Cell(signed(scale * found.difference, decimals) + spread, mark=mark)
 
 
 def _reference(grid: Grid, heading: str, *path: str) -> Row:

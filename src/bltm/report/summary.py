@@ -19,6 +19,7 @@ from bltm.report.names import COMPARED, OURS, PROPOSED, method_name, order, sect
 from bltm.report.runs import Run, Setting
 
 ACCURACY = ("figures", "accuracy")
+ROW_ERROR = ("figures", "row_error", "all")
 
 
 @dataclass(frozen=True, eq=False)

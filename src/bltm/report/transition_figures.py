@@ -13,13 +13,12 @@ from bltm.report.comparison import Stat
 from bltm.report.runs import Run, rate_name
 from bltm.report.style import COLOURS, INK, SOFT, Label, draw_band, label_lines, new_figure
 from bltm.report.style import OURS as OUR_COLOUR
-from bltm.report.summary import Entry, Grid, takes_part
+from bltm.report.summary import ROW_ERROR, Entry, Grid, takes_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW_ERROR = ("figures", "row_error", "all")
 USUAL_RATE = 0.3
 ACROSS = 4
 
