@@ -10,7 +10,8 @@ from sklearn.model_selection import cross_val_predict
 from tests.audit.problems import class_dependent, pair, symmetric
 
 from bltm.audit import audit
-from bltm.audit.counted import count_transition, make_unmix, predicts_given, surest
+from bltm.audit.unmixing import make_unmix, predicts_given
+from bltm.transition.surest import count_transition
 
 
 def scores_of_peers(probs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
@@ -66,41 +67,12 @@ def test_probabilities_of_right_labels_are_recognised() -> None:
         assert found.summary.noise_rate.value == pytest.approx(problem.wrong.mean(), abs=0.03)
 
 
-def test_the_counted_matrix_is_the_true_one_where_predictions_are_sure() -> None:
-    T = pair(5, 0.3)
-    problem = class_dependent(20_000, T, blur=0.05)
-    likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
-    counted = count_transition(likeliest, height, problem.labels, 5)
-    assert np.abs(counted.T - T).max() < 0.04
-    assert counted.T.sum(axis=1) == pytest.approx(np.ones(5))
-    assert counted.n == pytest.approx(4000, abs=10)
-
-
-def test_rows_borrow_from_each_other_only_what_they_share() -> None:
-    """Few examples of a class: a common pattern helps it, a peculiar one is kept."""
-    rng = np.random.default_rng(0)
-    for kind, entry in ((symmetric, (5, 0)), (pair, (4, 5))):
-        T = kind(6, 0.3)
-        right = np.concatenate([rng.integers(0, 5, 20_000), np.full(60, 5)])
-        labels = np.array([rng.choice(6, p=T[i]) for i in right])
-        counted = count_transition(right, rng.random(len(right)), labels, 6)
-        assert counted.T[entry] == pytest.approx(T[entry], abs=0.05)
-        assert (counted.common.mean() > 0.5) == (kind is symmetric)
-
-
-def test_a_class_without_predictions_gets_what_the_others_have_in_common() -> None:
-    counted = count_transition(np.zeros(100, int), np.ones(100), np.zeros(100, int), 3)
-    assert np.isfinite(counted.T).all()
-    assert (counted.T > 0).all()
-    assert (counted.T.argmax(axis=1) == np.arange(3)).all()
-
-
 @pytest.mark.parametrize("limit", [1, 100])
 def test_unmixing_takes_symmetric_noise_out_again(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With many classes only the common part of T is undone, and here that is all of it."""
-    monkeypatch.setattr("bltm.audit.counted.INVERTED_CLASSES", limit)
+    monkeypatch.setattr("bltm.audit.unmixing.INVERTED_CLASSES", limit)
     problem = class_dependent(20_000, symmetric(5, 0.3), blur=0.1)
     likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
     unmix = make_unmix(count_transition(likeliest, height, problem.labels, 5))
@@ -115,12 +87,6 @@ def test_the_reading_is_the_more_probable_one() -> None:
     everyone, T = np.arange(2000), symmetric(5, 0.3)
     assert predicts_given(problem.noisy, problem.labels, T, everyone)
     assert not predicts_given(problem.f, problem.labels, T, everyone)
-
-
-def test_each_class_has_its_surest_predictions() -> None:
-    likeliest = np.array([0] * 100 + [1] * 5)
-    chosen = surest(likeliest, np.arange(105.0), 3)
-    assert chosen.tolist() == list(range(80, 105))
 
 
 def test_probabilities_of_a_model_that_saw_the_labels_give_a_score() -> None:

@@ -19,7 +19,8 @@ from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.transition_model import column_of_given_label
 from bltm.engine.workbench import Workbench
-from bltm.transition import Revision, anchor_transition
+from bltm.transition import anchor_transition
+from bltm.transition.revision import Revision
 
 from .helpers import FABRIC, MemoryStore, blobs, noisy_data, tiny_job
 

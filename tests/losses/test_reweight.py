@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bltm.core.matrix import log_entries
 from bltm.losses import cross_entropy, importance_weights, reweighted_cross_entropy
 from bltm.losses.reweight import MOST
-from bltm.transition import Revision
+from bltm.transition.revision import Revision
 
 Problem = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 

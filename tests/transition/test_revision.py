@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bltm.losses import forward_nll, noisy_log_probs, transition_nll
-from bltm.transition import Revision
+from bltm.transition.revision import Revision
 
 
 def random_matrices(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bltm.audit.certificate import Collection, Inference
-from bltm.audit.counted import Counted, make_unmix, predicts_given
 from bltm.audit.findings import NoiseBound
 from bltm.audit.inputs import (
     Scanned,
@@ -22,6 +21,8 @@ from bltm.audit.transitions import (
     Transition,
     block_rows,
 )
+from bltm.audit.unmixing import make_unmix, predicts_given
+from bltm.transition.surest import Counted
 
 Codes = NDArray[np.int32]
 Index = NDArray[np.integer[Any]]

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from bltm.audit.cases import Case
 from bltm.audit.certificate import Collection, certify, collect_above
 from bltm.audit.checks import calibrate
-from bltm.audit.counted import surest
 from bltm.audit.from_arrays import case_of_arrays
 from bltm.audit.from_fit import case_of_evidence
 from bltm.audit.judge import judge
@@ -28,6 +27,7 @@ from bltm.audit.transitions import (
 )
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
+from bltm.transition.surest import surest
 
 
 def audit(

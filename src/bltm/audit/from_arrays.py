@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bltm.audit.cases import Case, name_of, one_matrix, read_probs, seen_or_not
-from bltm.audit.counted import count_transition
 from bltm.audit.inputs import (
     check_ids,
     check_length,
@@ -23,6 +22,7 @@ from bltm.audit.transitions import (
     as_transition,
 )
 from bltm.core.errors import InputError
+from bltm.transition.surest import count_transition
 
 
 def case_of_arrays(

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from bltm.audit.cases import Case, name_of, one_matrix, read_probs, seen_or_not
 from bltm.audit.certificate import Collection, Inference
-from bltm.audit.counted import count_transition, make_unmix
 from bltm.audit.inputs import (
     check_ids,
     scan,
@@ -19,9 +18,11 @@ from bltm.audit.noise_bound import bound
 from bltm.audit.transitions import (
     KnownParts,
 )
+from bltm.audit.unmixing import make_unmix
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
 from bltm.core.records import Collected
+from bltm.transition.surest import count_transition
 
 Codes = NDArray[np.int32]
 # Held-out examples that make a count of their own.

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bltm.audit.counted import Counted, count_transition, make_unmix
 from bltm.audit.findings import NoiseBound, Rate
 from bltm.audit.inputs import scan
 from bltm.audit.intervals import jeffreys
 from bltm.audit.judge import Unmix, blocks
 from bltm.audit.transitions import Codes, block_rows
+from bltm.audit.unmixing import make_unmix
+from bltm.transition.surest import Counted, count_transition
 
 # The right class has to be this clear, once the noise is taken out of the posterior.
 CLEAR = 0.97

@@ -20,6 +20,7 @@ from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.transition_model import ClassTransition
 from bltm.transition.anchors import anchor_transition
 from bltm.transition.counting import class_transition, counted_transition
+from bltm.transition.surest import count_transition
 
 STAGE = "estimate"
 PUBLISHED = Schedule(20, 0.01, momentum=0.0, weight_decay=1e-4, select="accuracy")
@@ -138,6 +139,18 @@ def counted_matrix(job: Job, posterior: Posterior) -> FloatArray:
     if len(index) == 0:
         return checked_matrix(job)
     return class_transition(posterior.probs[index], job.data.labels[index], job.data.weights[index])
+
+
+def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
+    """Return T as counted on the training examples of which the posterior is surest."""
+    index = doubted_examples(job)
+    if len(index) == 0:
+        return checked_matrix(job)
+    probs = posterior.probs[index]
+    labels, weights = job.data.labels[index], job.data.weights[index]
+    return count_transition(
+        probs.argmax(axis=1), probs.max(axis=1), labels, job.data.n_classes, weights
+    ).T
 
 
 def checked_matrix(job: Job) -> FloatArray:

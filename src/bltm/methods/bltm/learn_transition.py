@@ -11,7 +11,7 @@ from torch import nn
 
 from bltm.core.records import Collected, Posterior
 from bltm.engine.batches import Batch
-from bltm.engine.class_transition import counted_matrix
+from bltm.engine.class_transition import surest_matrix
 from bltm.engine.job import Job
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import TransitionModel
@@ -43,7 +43,7 @@ def learn_transition(
     warm
         The warmed-up network, when training starts from it.
     """
-    base = counted_matrix(job, posterior) if recipe.residual else None
+    base = surest_matrix(job, posterior) if recipe.residual else None
     network = job.bench.new(
         stage,
         lambda: make_transition_network(

@@ -100,7 +100,7 @@ _CYCLE = replace(CYCLE, lengths=(), select="last")
 DEFAULT = Recipe(
     warm_up=_CYCLE,
     transition=_CYCLE,
-    classifier=replace(CYCLE, select="last"),
+    classifier=_CYCLE,
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
     rounds=2,
