@@ -163,6 +163,18 @@ def test_readme__gets_the_table_between_its_markers(written: Path) -> None:
     assert "Digits" not in text
 
 
+def test_readme__leaves_out_methods_of_which_seeds_are_missing(project: Path) -> None:
+    whole = generated_texts(project)[Path("README.md")]
+    rows = [row for row in few() if (row["spec"]["method"], row["spec"]["seed"]) != ("gce", 0)]
+    assert len(rows) < len(few())
+    write_rows(project / "results" / "paper-fmnist-cpu.jsonl", rows)
+    text = generated_texts(project)[Path("README.md")]
+    assert "| GCE |" in whole
+    assert "| GCE |" not in text
+    assert "left out" in text
+    assert "left out" not in whole
+
+
 def test_deviations__get_their_table_between_the_markers_of_their_page(project: Path) -> None:
     rows = make_rows(("deviation/base", "deviation/threshold-0.8"), rates=(0.3,))
     write_rows(project / "results" / "deviations-cpu.jsonl", rows)

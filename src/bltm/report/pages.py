@@ -11,7 +11,7 @@ from bltm.benchmark.grid import built_in_grids, load_grid
 from bltm.report.accuracy_tables import accuracy_table
 from bltm.report.captions import behind
 from bltm.report.figures import TITLES
-from bltm.report.layout import Cell, Column, Row, Section, Table
+from bltm.report.layout import NOTHING, Cell, Column, Row, Section, Table
 from bltm.report.names import OURS, method_name
 from bltm.report.render import markdown
 from bltm.report.runs import Run, rate_name, read_runs
@@ -135,25 +135,35 @@ def provenance(results: Results) -> str:
 
 
 def short_table(results: Results) -> str | None:
-    """Return the table for a first page: accuracies, and the share of the gap BLTM-V recovers."""
+    """Return the table for a first page: accuracies, and the share of the gap BLTM-V recovers.
+
+    Methods are left out of which seeds are missing at some rate.
+    """
     grid = results.grids[0]
     table = accuracy_table(grid, decimals=1, published=False)
     if table is None:
         return None
     columns = tuple(Column(f"noise {rate_name(rate)}") for rate in grid.rates)
     sections = [
-        Section(
-            section.title,
-            tuple(Row(row.heading, row.cells[: len(columns)]) for row in section.rows),
-        )
+        Section(section.title, tuple(Row(row.heading, row.cells[: len(columns)]) for row in rows))
         for section in table.sections
+        if (rows := [row for row in section.rows if _whole(row.cells[: len(columns)])])
     ]
+    left_out = sum(len(part.rows) for part in table.sections) - sum(
+        len(part.rows) for part in sections
+    )
     ours = [grid.entries.get((OURS, rate)) for rate in grid.rates]
     shares = [f"{entry.gap.share:.0%}" if entry and entry.gap else "–" for entry in ours]
     heading = f"share of the gap that {method_name(OURS)} recovers"
     sections.append(Section("", (Row(heading, tuple(map(Cell, shares))),)))
     short = Table(table.name, table.title, "test accuracy, %", columns, tuple(sections))
-    return f"{markdown(short, title=False)}\n{behind(grid)}; mean ± standard deviation."
+    text = f"{markdown(short, title=False)}\n{behind(grid)}; mean ± standard deviation."
+    return f"{text} Methods of which seeds are missing are left out." if left_out else text
+
+
+def _whole(cells: Sequence[Cell]) -> bool:
+    """Return whether all numbers are there and no seeds are missing behind them."""
+    return not any(cell.mark or cell.text == NOTHING for cell in cells)
 
 
 def _table_part(table: Table, level: int) -> str:
