@@ -115,7 +115,7 @@ def test_the_error_of_t_over_training(rows: dict[str, dict[str, Any]]) -> None:
     assert all("row_error" in point for point in curve if point["stage"] == "revise")
     curve = rows["bltm+"]["figures"]["curve"]
     rounds = [point["stage"] for point in curve if "row_error" in point]
-    assert rounds == ["round-1/transition"] * 8 + ["round-2/transition"] * 8
+    assert rounds == [f"round-{number}/transition" for number in (1, 2, 3) for _ in range(8)]
     last = [point["row_error"] for point in curve if "row_error" in point][-1]
     assert last == pytest.approx(rows["bltm+"]["figures"]["row_error"]["all"], abs=1e-6)
     assert not any("row_error" in point for point in rows["bltm"]["figures"]["curve"])

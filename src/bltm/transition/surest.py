@@ -77,6 +77,8 @@ def count_transition(
     labels: Codes,
     n_classes: int,
     weights: FloatArray | None = None,
+    *,
+    share: float = SUREST,
 ) -> Counted:
     """Return T counted on the surest predictions.
 
@@ -94,6 +96,8 @@ def count_transition(
         C.
     weights
         Weights of the examples, shape (N,).
+    share
+        Share of the predictions of each class that is counted.
 
     Examples
     --------
@@ -104,7 +108,7 @@ def count_transition(
     """
     if n_classes == 1:
         return Counted(np.ones((1, 1)), np.zeros(1), np.ones(1), np.ones(1), len(labels))
-    chosen = surest(likeliest, height, n_classes)
+    chosen = surest(likeliest, height, n_classes, share)
     flat = likeliest[chosen].astype(np.int64) * n_classes + labels[chosen]
     weight = None if weights is None else weights[chosen]
     counts = np.bincount(flat, weight, n_classes**2).reshape(n_classes, n_classes).astype(float)

@@ -103,7 +103,7 @@ DEFAULT = Recipe(
     classifier=_CYCLE,
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
-    rounds=2,
+    rounds=3,
     start_from_warm_up=False,
     residual=True,
     penalty=(1e-2, 1e-1),
