@@ -196,12 +196,13 @@ class Development:
         labels, everyone = self.job.data.labels, np.arange(len(f))
         wrong = (labels != self.right)[train]
         alone = likelihood = f[everyone, labels]
-        found = {"average_precision_alone": float(average_precision_score(wrong, -alone[train]))}
+        found, ranks = {}, {"average_precision_alone": -alone[train]}
         if columns is not None:
             right, likelihood = right_label_posterior(f, columns)
-            suspicion = 1.0 - right[everyone, labels][train]
-            found["average_precision"] = float(average_precision_score(wrong, suspicion))
+            suspicion = ranks["average_precision"] = 1.0 - right[everyone, labels][train]
             found["noise_rate"] = float(suspicion.mean())
+        if wrong.any():
+            found |= {k: float(average_precision_score(wrong, rank)) for k, rank in ranks.items()}
         found["noisy_nll"] = -float(np.log(np.maximum(likelihood[validation], 1e-9)).mean())
         return found
 

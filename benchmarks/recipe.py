@@ -47,10 +47,10 @@ from harness import append_row, read_rows
 RESULTS = Path(__file__).parent / "results" / "recipe.jsonl"
 WORK = Path(tempfile.gettempdir()) / "bltm-recipe"
 CELLS = [
-    Cell("cifar10", "rater", 0.4, 100),
+    *(Cell("cifar10", "rater", 0.4, seed) for seed in (100, 101)),
     Cell("cifar10", "instance", 0.2, 100),
-    Cell("cifar10", "instance", 0.4, 100),
-    Cell("fashion-mnist", "instance", 0.3, 100),
+    *(Cell("cifar10", "instance", 0.4, seed) for seed in (100, 101)),
+    *(Cell("fashion-mnist", "instance", 0.3, seed) for seed in (100, 101)),
     *(Cell("fashion-mnist", "instance", 0.5, seed) for seed in (100, 101, 102)),
 ]
 IMAGES = 10_000
@@ -64,24 +64,25 @@ TITLES = {
     "row_error": ("ℓ1 of T*(x)", 1, ".3f"),
     "average_precision": ("average precision, f·T", 1, ".3f"),
     "average_precision_alone": ("average precision, f alone", 1, ".3f"),
+    "average_precision_in_sample": ("average precision, f·T, in sample", 1, ".3f"),
     "noise_rate": ("estimated noise, %", 100, ".1f"),
     "noisy_nll": ("nats per held-out noisy label", 1, ".3f"),
 }
-# These differ for classifiers that have seen the labels they judge.
-JUDGED = ("average_precision", "average_precision_alone", "noise_rate")
 Figures = dict[str, Any]
 
 
 def judged(trials: Trials, classifiers: list[nn.Module], columns: torch.Tensor | None) -> Figures:
     """Return the figures of classifiers that differ in their start; the first judges the labels.
 
-    It has seen them, so its average precision and noise are no match for those of unseen labels.
+    It has seen them, and what it makes of them has names of its own.
     """
     probs = network_probs(trials.job, classifiers[0])
+    found = trials.dev.judge(probs, None if columns is None else columns.exp().numpy())
+    nll = found.pop("noisy_nll")
     return {
         "accuracies": [trials.dev.accuracy(classifier) for classifier in classifiers],
-        **trials.dev.judge(probs, None if columns is None else columns.exp().numpy()),
-        "out_of_sample": False,
+        **{f"{name}_in_sample": value for name, value in found.items()},
+        "noisy_nll": nll,
     }
 
 
@@ -133,15 +134,13 @@ def class_matrix(trials: Trials, base: str | float) -> Figures:
 
 def bltm_round(trials: Trials, base: str, number: int) -> Figures:
     """Make BLTM up to a round, on class-dependent matrices of one kind."""
-    starts = range(2 if number == 1 else 1)
-    fits = [trials.correct(base, number, start) for start in starts]
-    unseen = trials.out_of_sample(base, number).probs
+    fits = [trials.correct(base, number, start) for start in range(2 if number == 1 else 1)]
+    columns, unseen = fits[0].columns, trials.out_of_sample(base, number).probs
     return {
-        "accuracies": [trials.dev.accuracy(fit.classifier) for fit in fits],
+        **trials.dev.judge(unseen, columns.exp().numpy()),
+        **judged(trials, [fit.classifier for fit in fits], columns),
         "row_error": trials.dev.row_error(fits[0].transition),
         "class_error": trials.dev.class_error(trials.matrix(base, number)),
-        **trials.dev.judge(unseen, fits[0].columns.exp().numpy()),
-        "out_of_sample": True,
     }
 
 
@@ -169,17 +168,13 @@ def soft_labels(trials: Trials, with_label: bool) -> Figures:
 def ensemble(trials: Trials, student: bool) -> Figures:
     """Average the classifiers of round 2 from several starts, or teach one what they say."""
     fits = [trials.correct("surest", 2, start) for start in range(ENSEMBLE)]
-    probs = [network_probs(trials.job, fit.classifier) for fit in fits]
-    mean = np.stack(probs).mean(axis=0)
-    columns = fits[0].columns
     if student:
-        return judged(trials, [taught(trials, "student", mean)], columns)
+        probs = np.stack([network_probs(trials.job, fit.classifier) for fit in fits])
+        return judged(trials, [taught(trials, "student", probs.mean(axis=0))], fits[0].columns)
     held_out = [trials.dev.probs(fit.classifier) for fit in fits]
     return {
         "accuracies": [trials.dev.accuracy(np.stack(held_out).mean(axis=0))],
         "members": [trials.dev.accuracy(own) for own in held_out],
-        **trials.dev.judge(mean, columns.exp().numpy()),
-        "out_of_sample": False,
     }
 
 
@@ -222,7 +217,6 @@ def warm_up(trials: Trials, factor: float) -> Figures:
         "class_error": trials.dev.class_error(trials.surest(posterior).T),
         "posterior_accuracy": float((likeliest == trials.dev.right[train]).mean()),
         **trials.dev.judge(posterior.probs, None),
-        "out_of_sample": True,
     }
 
 
@@ -255,7 +249,14 @@ def main() -> None:
     parser.add_argument(
         "--cells", nargs="+", type=Cell.parse, default=CELLS, metavar="data:noise:rate:seed"
     )
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        choices=VARIANTS,
+        default=list(VARIANTS),
+        metavar="NAME",
+        help=", ".join(VARIANTS).replace("%", "%%"),
+    )
     parser.add_argument("--work", type=Path, default=WORK, help="folder of the trained stages")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file of the rows")
     parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
@@ -299,7 +300,10 @@ def tables(rows: list[Figures]) -> str:
     kinds: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in sorted({cell for cell, _ in by_cell}):
         kinds.setdefault(cell[:3], []).append(cell)
-    names = [f"{data}, {noise} {rate:.0%}" for data, noise, rate in kinds]
+    names = [
+        f"{data}, {noise} {rate:.0%}, seed {', '.join(str(cell.seed) for cell in cells)}"
+        for (data, noise, rate), cells in kinds.items()
+    ]
     parts = []
     for figure, (title, factor, form) in TITLES.items():
         lines = [f"| {title} | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
@@ -311,8 +315,7 @@ def tables(rows: list[Figures]) -> str:
             if any(shown):
                 lines.append(f"| {variant} | " + " | ".join(shown) + " |")
         parts.append("\n".join(lines))
-    note = "\\* by a classifier that has seen the labels it judges"
-    return "\n\n".join([*parts, note])
+    return "\n\n".join(parts)
 
 
 def _shown(rows: list[Figures], figure: str, factor: float, form: str) -> str:
@@ -320,12 +323,11 @@ def _shown(rows: list[Figures], figure: str, factor: float, form: str) -> str:
     values = [factor * float(np.mean(row[figure])) for row in rows if figure in row]
     if not values:
         return ""
-    text = f"{np.mean(values):{form}}"
-    if len(rows) > 1:
-        single = [f"{factor * np.mean(r[figure]):{form}}" if figure in r else "–" for r in rows]
-        text += f" ({', '.join(single)})"
-    seen = figure in JUDGED and not all(row.get("out_of_sample") for row in rows if row)
-    return text + " \\*" if seen else text
+    mean = f"{np.mean(values):{form}}"
+    if len(rows) == 1:
+        return mean
+    single = [f"{factor * np.mean(r[figure]):{form}}" if figure in r else "–" for r in rows]
+    return f"{mean} ({', '.join(single)})"
 
 
 if __name__ == "__main__":
