@@ -1,5 +1,6 @@
 """Labels that the user knows to be right."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import torch
 
 from bltm.core.errors import InputError
 from bltm.core.records import Collected, Posterior
-from bltm.engine.class_transition import counted_matrix
+from bltm.engine.class_transition import counted_matrix, surest_matrix
+from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.methods.bltm.collect import COLLECTORS, collect
@@ -68,13 +70,16 @@ def test_trusted_examples_do_not_teach_the_transition_network() -> None:
     assert networks[0] == networks[1]
 
 
-def test_trusted_examples_are_not_counted_in_the_class_matrix() -> None:
+@pytest.mark.parametrize("matrix", [counted_matrix, surest_matrix])
+def test_trusted_examples_are_not_counted_in_the_class_matrix(
+    matrix: Callable[[Job, Posterior], np.ndarray],
+) -> None:
     trusted = np.arange(60) % 3 == 0
     job = tiny_job(trusted=trusted)
     probs = np.random.default_rng(0).dirichlet(np.ones(3), 60).astype(np.float32)
-    base = counted_matrix(job, Posterior(probs, True, ""))
+    base = matrix(job, Posterior(probs, True, ""))
     probs[trusted] = 1 / 3
-    np.testing.assert_array_equal(counted_matrix(job, Posterior(probs, True, "")), base)
+    np.testing.assert_array_equal(matrix(job, Posterior(probs, True, "")), base)
 
 
 def test_trusting_right_labels_helps_and_every_trusted_label_is_learned() -> None:
