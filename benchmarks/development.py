@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from unittest import mock
 
 import numpy as np
 import torch
@@ -44,14 +43,14 @@ from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.transition_model import Corrected, Transition
 from bltm.engine.tuning import keep_memory
 from bltm.engine.workbench import Workbench
-from bltm.methods.bltm import learn_transition as step_3
 from bltm.methods.bltm.collect import COLLECTORS, collect, threshold_of
 from bltm.methods.bltm.estimator import belief
+from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import RHO_MAX, Recipe
 from bltm.methods.inputs import noisy_data
 from bltm.noise import NoisyLabels, make_noise
 from bltm.noise.record import assemble
-from bltm.transition.surest import SUREST, Counted, count_transition
+from bltm.transition.surest import SUREST, Counted, surest_transition
 
 DATA = ("fashion-mnist", "cifar10")
 NOISES = ("instance", "rater")
@@ -300,7 +299,7 @@ class Trials:
         """Return T counted where the posterior is surest."""
         index = doubted_examples(self.job)
         probs, data = posterior.probs[index], self.job.data
-        return count_transition(
+        return surest_transition(
             probs.argmax(axis=1),
             probs.max(axis=1),
             data.labels[index],
@@ -352,9 +351,7 @@ class Trials:
         threshold = threshold_of(RHO_MAX["default"]) if first else recipe.sure
         evidence, matrix = self.evidence(base, number), self.matrix(base, number)
         collected = collect(self.job, f"{base}-{number}/collect", evidence, collector, threshold)
-        # The method counts its matrix by itself, and in one way only.
-        with mock.patch.object(step_3, "surest_matrix", return_value=matrix):
-            return step_3.learn_transition(self.job, recipe, stage, collected, evidence, None)
+        return learn_transition(self.job, recipe, stage, collected, matrix, None)
 
     @once
     def correct(

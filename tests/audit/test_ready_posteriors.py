@@ -11,7 +11,7 @@ from tests.audit.problems import class_dependent, pair, symmetric
 
 from bltm.audit import audit
 from bltm.audit.unmixing import make_unmix, predicts_given
-from bltm.transition.surest import count_transition
+from bltm.transition.surest import surest_transition
 
 
 def scores_of_peers(probs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
@@ -75,7 +75,7 @@ def test_unmixing_takes_symmetric_noise_out_again(
     monkeypatch.setattr("bltm.audit.unmixing.INVERTED_CLASSES", limit)
     problem = class_dependent(20_000, symmetric(5, 0.3), blur=0.1)
     likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
-    unmix = make_unmix(count_transition(likeliest, height, problem.labels, 5))
+    unmix = make_unmix(surest_transition(likeliest, height, problem.labels, 5))
     f = unmix(problem.noisy.astype(np.float32))
     assert f.sum(axis=1) == pytest.approx(np.ones(20_000), abs=1e-5)
     assert np.abs(f - problem.f).mean() < 0.02

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from bltm.core.records import Collected, Posterior
+from bltm.core.records import Collected
 from bltm.engine.batches import Batch
 from bltm.engine.correction import corrected_score, forward_step
 from bltm.engine.job import Job
@@ -28,6 +28,7 @@ from engine.helpers import blobs, tiny_job, weights_of
 SHORT = Schedule(3, 0.01, "adam", batch_size=16)
 RECIPE = replace(DEFAULT, transition=SHORT, classifier=SHORT, revision=SHORT)
 X = torch.from_numpy(blobs(60)[0])
+BASE = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
 
 
 def identity_model() -> TransitionModel:
@@ -52,10 +53,6 @@ def everything(job: Job) -> Collected:
     return Collected(index, labels, 0.65, np.bincount(labels, minlength=3), "all")
 
 
-def uniform() -> Posterior:
-    return Posterior(np.full((60, 3), 1 / 3, dtype=np.float32), True, "")
-
-
 def test_eq_3_has_a_gradient_through_the_row_of_the_bayes_label_only() -> None:
     network = make_transition_network("mlp", (4,), 3)
     assert isinstance(network, TransitionNetwork)
@@ -75,7 +72,7 @@ def test_the_transition_network_learns_eq_3_and_is_frozen_afterwards() -> None:
     collected = Collected(np.arange(60), labels, 0.65, np.array([60, 0, 0]), "all")
     job.data.labels[:] = np.arange(60) % 5 % 3  # 0: 24, 1: 24, 2: 12
     job.data.examples.values[:] = 1.0  # type: ignore[attr-defined]
-    model = learn_transition(job, recipe, "transition", collected, uniform(), None)
+    model = learn_transition(job, recipe, "transition", collected, None, None)
     with torch.no_grad():
         row = model(torch.ones(1, 4))[0, 0]
     torch.testing.assert_close(row, torch.tensor([0.4, 0.4, 0.2]), atol=0.01, rtol=0)
@@ -88,7 +85,7 @@ def test_the_penalty_holds_the_network_to_the_counted_matrix() -> None:
     distances = []
     for penalty in ((0.0, 0.0), (100.0, 100.0)):
         recipe = replace(RECIPE, penalty=penalty)
-        model = learn_transition(job, recipe, "t", everything(job), uniform(), None)
+        model = learn_transition(job, recipe, "t", everything(job), BASE, None)
         base = model.network.head.log_base.softmax(-1)  # type: ignore[operator]
         with torch.no_grad():
             distances.append(float((model(X) - base).abs().max()))
@@ -98,7 +95,7 @@ def test_the_penalty_holds_the_network_to_the_counted_matrix() -> None:
 def test_next_to_nothing_collected_leaves_the_counted_matrix() -> None:
     job = tiny_job()
     nothing = Collected(np.arange(0), np.arange(0), 0.65, np.zeros(3, np.int64), "none")
-    model = learn_transition(job, RECIPE, "t", nothing, uniform(), None)
+    model = learn_transition(job, RECIPE, "t", nothing, BASE, None)
     base = model.network.head.log_base.softmax(-1)  # type: ignore[operator]
     with torch.no_grad():
         torch.testing.assert_close(model(X), base.expand(60, 3, 3))
@@ -183,7 +180,7 @@ def with_dropout(n_outputs: int) -> nn.Module:
 
 def test_a_frozen_network_with_dropout_and_batch_norm_stays_in_evaluation_mode() -> None:
     job = tiny_job(net=with_dropout)
-    model = learn_transition(job, RECIPE, "transition", everything(job), uniform(), None)
+    model = learn_transition(job, RECIPE, "transition", everything(job), BASE, None)
     before = weights_of(model)
     generator = torch.get_rng_state()
     correct(job, RECIPE, "correct", model, None)

@@ -5,14 +5,14 @@ import pytest
 from tests.audit.problems import class_dependent, pair, symmetric
 
 from bltm.transition import class_transition
-from bltm.transition.surest import count_transition, surest
+from bltm.transition.surest import surest, surest_transition
 
 
 def test_the_counted_matrix_is_the_true_one_where_predictions_are_sure() -> None:
     T = pair(5, 0.3)
     problem = class_dependent(20_000, T, blur=0.05)
     likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
-    counted = count_transition(likeliest, height, problem.labels, 5)
+    counted = surest_transition(likeliest, height, problem.labels, 5)
     assert np.abs(counted.T - T).max() < 0.04
     assert counted.T.sum(axis=1) == pytest.approx(np.ones(5))
     assert counted.n == pytest.approx(4000, abs=10)
@@ -25,13 +25,13 @@ def test_rows_borrow_from_each_other_only_what_they_share() -> None:
         T = kind(6, 0.3)
         right = np.concatenate([rng.integers(0, 5, 20_000), np.full(60, 5)])
         labels = np.array([rng.choice(6, p=T[i]) for i in right])
-        counted = count_transition(right, rng.random(len(right)), labels, 6)
+        counted = surest_transition(right, rng.random(len(right)), labels, 6)
         assert counted.T[entry] == pytest.approx(T[entry], abs=0.05)
         assert (counted.common.mean() > 0.5) == (kind is symmetric)
 
 
 def test_a_class_without_predictions_gets_what_the_others_have_in_common() -> None:
-    counted = count_transition(np.zeros(100, int), np.ones(100), np.zeros(100, int), 3)
+    counted = surest_transition(np.zeros(100, int), np.ones(100), np.zeros(100, int), 3)
     assert np.isfinite(counted.T).all()
     assert (counted.T > 0).all()
     assert (counted.T.argmax(axis=1) == np.arange(3)).all()
@@ -50,5 +50,5 @@ def test_classes_that_are_hard_to_tell_apart_hardly_pass_for_noise() -> None:
     leaning, height = rng.integers(0, 2, n), rng.uniform(0.5, 1.0, n)
     f = np.where(np.eye(2, dtype=bool)[leaning], height[:, None], 1.0 - height[:, None])
     labels = np.where(rng.random(n) < height, leaning, 1 - leaning)
-    assert count_transition(leaning, height, labels, 2).rates.max() < 0.07
+    assert surest_transition(leaning, height, labels, 2).rates.max() < 0.07
     assert (1.0 - np.diag(class_transition(f, labels))).min() > 0.1

@@ -22,7 +22,7 @@ from bltm.audit.transitions import (
     as_transition,
 )
 from bltm.core.errors import InputError
-from bltm.transition.surest import count_transition
+from bltm.transition.surest import surest_transition
 
 
 def case_of_arrays(
@@ -53,7 +53,7 @@ def case_of_arrays(
         "trusted": check_length("trusted", trusted, n, np.bool_),
         "weights": weight,
     }
-    counted = count_transition(scanned.likeliest, scanned.height, codes, n_classes, weight)
+    counted = surest_transition(scanned.likeliest, scanned.height, codes, n_classes, weight)
     if transition is None and log_columns is None:
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         parts = read_probs(scanned, codes, counted, weight, used, in_sample)

@@ -22,7 +22,7 @@ from bltm.audit.unmixing import make_unmix
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
 from bltm.core.records import Collected
-from bltm.transition.surest import count_transition
+from bltm.transition.surest import surest_transition
 
 Codes = NDArray[np.int32]
 # Held-out examples that make a count of their own.
@@ -46,7 +46,7 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
     scanned = scan(f)
     # Where f has seen the labels it agrees with them; held-out ones it has not seen.
     at = validation if seen and len(validation) >= FEWEST else np.arange(len(codes))
-    counted = count_transition(
+    counted = surest_transition(
         scanned.likeliest[at], scanned.height[at], codes[at], f.shape[1], weights[at]
     )
     held_out = validation[~evidence.trusted[validation]]
@@ -98,7 +98,7 @@ def _collected(evidence: Evidence, labels: Codes, weights: NDArray[np.float64]) 
     parts: dict[str, Any] = {}
     if noisy is not None:
         found = scan(noisy.probs, "posterior")
-        counted = count_transition(
+        counted = surest_transition(
             found.likeliest, found.height, labels, noisy.probs.shape[1], weights
         )
         parts["inference"] = Inference(

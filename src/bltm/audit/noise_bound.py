@@ -21,7 +21,7 @@ from bltm.audit.intervals import jeffreys
 from bltm.audit.judge import Unmix, blocks
 from bltm.audit.transitions import Codes, block_rows
 from bltm.audit.unmixing import make_unmix
-from bltm.transition.surest import Counted, count_transition
+from bltm.transition.surest import Counted, surest_transition
 
 # The right class has to be this clear, once the noise is taken out of the posterior.
 CLEAR = 0.97
@@ -66,7 +66,7 @@ def estimate_rho_max(
     """
     found = scan(noisy_posteriors, "noisy_posteriors")
     n_classes = found.probs.shape[1]
-    counted = count_transition(found.likeliest, found.height, labels, n_classes, weights)
+    counted = surest_transition(found.likeliest, found.height, labels, n_classes, weights)
     return bound(found.probs, labels, counted, make_unmix(counted), weights)
 
 

@@ -20,7 +20,7 @@ from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.transition_model import ClassTransition
 from bltm.transition.anchors import anchor_transition
 from bltm.transition.counting import class_transition, counted_transition
-from bltm.transition.surest import count_transition
+from bltm.transition.surest import surest_transition
 
 STAGE = "estimate"
 PUBLISHED = Schedule(20, 0.01, momentum=0.0, weight_decay=1e-4, select="accuracy")
@@ -148,7 +148,7 @@ def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
         return checked_matrix(job)
     probs = posterior.probs[index]
     labels, weights = job.data.labels[index], job.data.weights[index]
-    return count_transition(
+    return surest_transition(
         probs.argmax(axis=1), probs.max(axis=1), labels, job.data.n_classes, weights
     ).T
 

@@ -6,7 +6,7 @@ The revision is a torch module and is imported from its own file: what only coun
 from bltm.transition.anchors import anchor_indices, anchor_transition
 from bltm.transition.counting import class_transition, confident_joint, counted_transition
 from bltm.transition.inversion import bayes_posterior
-from bltm.transition.surest import count_transition
+from bltm.transition.surest import surest_transition
 
 __all__ = [
     "anchor_indices",
@@ -14,6 +14,6 @@ __all__ = [
     "bayes_posterior",
     "class_transition",
     "confident_joint",
-    "count_transition",
+    "surest_transition",
     "counted_transition",
 ]

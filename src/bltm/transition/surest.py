@@ -71,7 +71,7 @@ def surest(
     return np.sort(np.concatenate(chosen))
 
 
-def count_transition(
+def surest_transition(
     likeliest: Codes,
     height: NDArray[np.floating[Any]],
     labels: Codes,
@@ -102,7 +102,7 @@ def count_transition(
     Examples
     --------
     >>> likeliest, labels = np.repeat([0, 1], 500), np.tile([0, 0, 0, 0, 1], 200)
-    >>> counted = count_transition(likeliest, np.full(1000, 0.9), labels, 2)
+    >>> counted = surest_transition(likeliest, np.full(1000, 0.9), labels, 2)
     >>> counted.T.round(1).tolist()
     [[0.8, 0.2], [0.8, 0.2]]
     """

@@ -10,6 +10,7 @@ from torch import nn
 
 from bltm.core.errors import InputError
 from bltm.core.records import Collected, FitResult, Posterior
+from bltm.engine.class_transition import surest_matrix
 from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
@@ -88,9 +89,8 @@ class BLTMClassifier(NoisyLabelClassifier):
                 collector, threshold = COLLECTORS["in-sample"], recipe.sure
             collected = collect(job, f"{name}/collect", evidence, collector, threshold)
             collections.append(collected)
-            transition = learn_transition(
-                job, recipe, f"{name}/transition", collected, evidence, start
-            )
+            base = surest_matrix(job, evidence) if recipe.residual else None
+            transition = learn_transition(job, recipe, f"{name}/transition", collected, base, start)
             if self.revision and recipe.revise_at_once:
                 result = revise(job, recipe, f"{name}/revise", transition, start)
             else:

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from bltm.core.records import Collected, Posterior
+from bltm.core.records import Collected, FloatArray
 from bltm.engine.batches import Batch
-from bltm.engine.class_transition import surest_matrix
 from bltm.engine.job import Job
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import TransitionModel
@@ -26,7 +25,7 @@ def learn_transition(
     recipe: Recipe,
     stage: str,
     collected: Collected,
-    posterior: Posterior,
+    base: FloatArray | None,
     warm: nn.Module | None,
 ) -> TransitionModel:
     """Return the transition model learned from the collected examples.
@@ -38,12 +37,11 @@ def learn_transition(
     collected
         Examples with inferred Bayes labels. Trusted ones are left out: their labels were checked,
         so they say nothing of how labels go wrong.
-    posterior
-        What the class-dependent matrix is counted from, when T*(x) is a residual on one.
+    base
+        The class-dependent matrix (C, C) that T*(x) is a residual on, or None for the paper's head.
     warm
         The warmed-up network, when training starts from it.
     """
-    base = surest_matrix(job, posterior) if recipe.residual else None
     network = job.bench.new(
         stage,
         lambda: make_transition_network(
