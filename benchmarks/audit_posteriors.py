@@ -73,7 +73,7 @@ def cells(images: int, seed: int) -> Iterator[dict[str, Any]]:
                     "model": name,
                     "wrong": float(wrong.mean()),
                     "estimate": estimate.value,
-                    "covered": estimate.low <= wrong.mean() <= estimate.high,
+                    "covered": bool(estimate.low <= wrong.mean() <= estimate.high),
                     "bltm": float(average_precision_score(wrong, -found.p_right)),
                 } | {
                     score: float(average_precision_score(wrong, values))
