@@ -74,6 +74,15 @@ class Visit:
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached")
 
+    def reload(self) -> None:
+        """Load the page anew, as a person would: not within the same instant.
+
+        A page hands what it keeps to the browser's storage process without waiting for it.
+        """
+        time.sleep(0.5)
+        self.page.reload()
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+
     def value(self, script: str) -> Any:
         return self.page.evaluate(script)
 
@@ -170,8 +179,7 @@ def test_decisions_survive_a_reload_and_find_their_way_back(
     here.page.click("#reject")
     here.page.click("#choices li:nth-child(3) button")
     assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
-    here.page.reload()
-    here.page.wait_for_selector("html[data-ready]", state="attached")
+    here.reload()
     assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
     assert here.page.get_attribute(f"#suspect-{0}", "data-decision") == "accept"
 
@@ -191,8 +199,7 @@ def test_decisions_survive_a_reload_and_find_their_way_back(
     here.page.click("#clear")
     here.page.click("text=Forget them")
     here.wait("document.querySelector('#progress').value === 0")
-    here.page.reload()
-    here.page.wait_for_selector("html[data-ready]", state="attached")
+    here.reload()
     assert f"0 of {TOTAL} " in here.text("progress-text")
 
 
@@ -202,8 +209,7 @@ def test_a_browser_that_keeps_nothing_is_no_hindrance(
     here = visit(reports["pictures"])
     assert not here.page.is_visible("#no-storage")
     here.page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
-    here.page.reload()
-    here.page.wait_for_selector("html[data-ready]", state="attached")
+    here.reload()
     here.press("a a")
     assert here.page.is_visible("#no-storage")
     assert len(pd.read_csv(here.export(tmp_path))) == 2
@@ -341,7 +347,7 @@ def test_text_stands_out_and_fits(visit: Any, reports: dict[str, Path], scheme: 
         before = here.value("getComputedStyle(document.body).backgroundColor")
         here.page.click("#theme")
         assert here.value("getComputedStyle(document.body).backgroundColor") != before
-        here.page.reload()
+        here.reload()
         assert here.value("getComputedStyle(document.body).backgroundColor") != before
 
 

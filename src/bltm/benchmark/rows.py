@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -14,12 +15,14 @@ from bltm.core.errors import InputError
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
     """Add a row with one write and wait until it is on disk.
 
-    A line that a crash has cut off stays alone: the new one does not continue it.
+    Writers take turns: the end of a row that another one is just writing would look cut off. A
+    line that a crash has cut off stays alone: the new one does not continue it.
     """
     line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             line = b"\n" + line
