@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
-from bltm import BLTMClassifier, CrossEntropyClassifier
-from bltm.core.posterior import right_label_posterior
+from bltm import BLTMClassifier, CrossEntropyClassifier, audit
 from bltm.engine.job import Job
 from bltm.engine.posteriors import cross_fitted_posterior
 from bltm.engine.protocol import CYCLE, LENGTHS
@@ -76,7 +75,7 @@ def run(rate: float, seed: int, images: int, with_cleanlab: bool) -> None:
     evidence = model.evidence_
     ours = {
         "out of sample": model.suspicion_.values,
-        "in sample": in_sample_suspicion(evidence.probs, evidence.columns, evidence.labels),
+        "in sample": audit(model, in_sample=True).p_wrong,
     }
     row = {
         **what,
@@ -91,14 +90,6 @@ def run(rate: float, seed: int, images: int, with_cleanlab: bool) -> None:
         row |= beside(noisy, evidence.labels, wrong, seed, model.findings_["passes"])
     append_row(RESULTS, row)
     print(what, {name: round(f["average_precision"], 4) for name, f in row["scores"].items()})
-
-
-def in_sample_suspicion(
-    probs: NDArray[np.float32], columns: NDArray[np.float32], labels: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return what the audit would say if it asked the classifier that has seen the labels."""
-    right, _ = right_label_posterior(probs, np.exp(columns))
-    return 1.0 - right[np.arange(len(labels)), labels]
 
 
 def beside(

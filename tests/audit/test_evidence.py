@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from tests.audit.problems import Problem, class_dependent, instance_dependent, pair, symmetric
 
-from bltm.audit import audit
+from bltm.audit import Thresholds, audit
+from bltm.audit.checks import null_check
+from bltm.audit.transitions import ClassTransition
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
 from bltm.core.records import Collected, Posterior, Split, Suspicion
+from bltm.core.tempering import Tempering, find_tempering, judge_given
 
 
 def evidence_of(problem: Problem, **parts: object) -> Evidence:
@@ -18,13 +21,14 @@ def evidence_of(problem: Problem, **parts: object) -> Evidence:
     n, c = problem.f.shape
     f = problem.f.astype(np.float32)
     columns = problem.T[np.arange(n), :, problem.labels]
-    best = (f * columns).argmax(axis=1)
     train, validation = np.arange(0, n - n // 4), np.arange(n - n // 4, n)
     noisy = problem.noisy.astype(np.float32)
     indices = train[noisy[train].max(axis=1) > 0.65]
     bayes = noisy[indices].argmax(axis=1)
     with np.errstate(divide="ignore"):
         log_columns = np.log(columns).astype(np.float32)
+    tempering = find_tempering(f, log_columns, problem.labels, np.ones(n), np.arange(n))
+    _, best = judge_given(f, log_columns, problem.labels, tempering)
     found = Evidence(
         ids=[f"row {k}" for k in range(n)],
         id_name="name",
@@ -51,14 +55,41 @@ PROBLEM = instance_dependent(4000, 4, 0.3)
 def test_a_fit_is_judged_out_of_sample_by_default() -> None:
     evidence = evidence_of(PROBLEM)
     found = audit(evidence)
-    truth = 1 - PROBLEM.posterior[np.arange(4000), PROBLEM.labels]
-    assert found.p_wrong == pytest.approx(truth, abs=1e-4)
+    assert evidence.columns is not None
+    tempering = find_tempering(
+        PROBLEM.f, evidence.columns, PROBLEM.labels, np.ones(4000), np.arange(4000)
+    )
+    p_right, suggested = judge_given(
+        PROBLEM.f.astype(np.float32), evidence.columns, PROBLEM.labels, tempering
+    )
+    assert tempering.power == 0.5
+    assert found.p_wrong == pytest.approx(1 - p_right, abs=1e-5)
+    assert (found.suggested == suggested).all()
+    assert found.source.startswith("f·√T")
     assert "out of sample" in found.source
     assert (found.ids == np.array(evidence.ids, dtype=object)).all()
     assert found.id_name == "name"
     assert found.held_out is not None
     assert found.held_out.sum() == 1000
     assert (audit(SimpleNamespace(evidence_=evidence)).p_wrong == found.p_wrong).all()
+
+
+def test_half_trust_in_t_changes_what_is_said_of_labels_and_not_of_t() -> None:
+    trusted = np.arange(4000) % 5 == 0
+    evidence = evidence_of(PROBLEM, trusted=trusted)
+    found = audit(evidence)
+    whole = audit(
+        PROBLEM.labels, PROBLEM.f, classes=range(4), log_columns=evidence.columns, trusted=trusted
+    )
+    truth = 1 - PROBLEM.posterior[np.arange(4000), PROBLEM.labels]
+    # A T that is given is trusted.
+    assert whole.p_wrong[~trusted] == pytest.approx(truth[~trusted], abs=1e-4)
+    assert whole.source.startswith("f·T")
+    assert np.abs(found.p_wrong - whole.p_wrong).max() > 0.1
+    assert found.p_wrong.mean() == pytest.approx(whole.p_wrong.mean(), abs=1e-6)
+    assert found.summary.noise_rate.value == pytest.approx(whole.summary.noise_rate.value, abs=1e-6)
+    mean = whole.summary.average_transition
+    assert found.summary.average_transition == pytest.approx(mean, abs=1e-6)
 
 
 def test_the_user_chooses_in_sample_probabilities() -> None:
@@ -115,6 +146,25 @@ def test_the_null_check_of_a_fit_is_about_right() -> None:
     assert check is not None
     flagged = found.verdict != 0
     assert check.false_flags == pytest.approx((~PROBLEM.wrong)[flagged].mean(), abs=0.06)
+
+
+@pytest.mark.parametrize(("log_odds", "flagged"), [(-60.0, 0.0), (60.0, 1.0)])
+def test_redrawn_labels_are_judged_as_the_given_ones_are(log_odds: float, flagged: float) -> None:
+    check = null_check(
+        PROBLEM.f,
+        ClassTransition(symmetric(4, 0.3)),
+        Tempering(0.5, log_odds),
+        None,
+        np.zeros(4000, np.int8),
+        np.arange(4000),
+        Thresholds(),
+        np.random.default_rng(0),
+    )
+    assert check is not None
+    assert check.flagged == check.found == check.false_flags_without_noise == flagged
+    # They are drawn from f·T itself.
+    if flagged:
+        assert check.false_flags == pytest.approx(0.7, abs=0.03)
 
 
 def test_collection_and_certificate_are_those_of_the_fit() -> None:

@@ -1,5 +1,7 @@
 """The posterior of the right label, against plain Python."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from tests.audit.problems import instance_dependent
 from bltm.audit.judge import judge
 from bltm.audit.transitions import ClassTransition, MatrixTransition
 from bltm.core.posterior import right_label_posterior
+from bltm.core.tempering import Tempering
 
 
 def by_hand(f: list[float], column: list[float]) -> list[float]:
@@ -102,11 +105,32 @@ def test_many_classes_are_judged_as_few_are() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = instance_dependent(100, 3, 0.3)
     whole = judge(problem.labels, problem.f, matrices(problem.T), weights=np.arange(100.0))
-    monkeypatch.setattr("bltm.audit.transitions.BLOCK_ENTRIES", 21)
+    monkeypatch.setattr("bltm.core.blocks.BLOCK_ENTRIES", 21)
     parts = judge(problem.labels, problem.f, matrices(problem.T), weights=np.arange(100.0))
     for name in ("p_right", "suggested", "top", "top_probs", "likelihood"):
         assert (getattr(whole, name) == getattr(parts, name)).all()
     assert whole.joint == pytest.approx(parts.joint, rel=1e-4)
+
+
+def test_the_likelihood_is_that_of_t_however_far_it_is_trusted() -> None:
+    problem = instance_dependent(100, 3, 0.3)
+    whole = judge(problem.labels, problem.f, matrices(problem.T), top_k=3)
+    half = judge(
+        problem.labels, problem.f, matrices(problem.T), tempering=Tempering(0.5, 0.7), top_k=3
+    )
+    assert (half.likelihood == whole.likelihood).all()
+    for n, label in enumerate(problem.labels.tolist()):
+        column = [
+            entry**0.5 * (1.0 if i == label else math.exp(0.7))
+            for i, entry in enumerate(problem.T[n, :, label].tolist())
+        ]
+        expected = by_hand(problem.f[n].tolist(), column)
+        assert half.p_right[n] == pytest.approx(expected[label], abs=1e-5)
+        ranked = [expected[i] for i in half.top[n]]
+        assert half.top_probs[n] == pytest.approx(ranked, abs=1e-5)
+    same = judge(problem.labels, problem.f, matrices(problem.T), tempering=Tempering(1.0), top_k=3)
+    assert (same.p_right == whole.p_right).all()
+    assert (same.top_probs == whole.top_probs).all()
 
 
 def test_known_doubt_is_shared_by_f_among_the_other_labels() -> None:

@@ -256,9 +256,12 @@ def test_evidence_is_what_the_method_knows(name: str) -> None:
     T = np.asarray(model.predict_transition(TINY.x))
     expected = T[np.arange(n), :, evidence.labels]
     np.testing.assert_allclose(np.exp(evidence.columns), expected, atol=1e-5)
-    joint = evidence.probs * expected
-    best = (joint / joint.sum(axis=1, keepdims=True)).argmax(axis=1)
-    np.testing.assert_allclose(evidence.rows, T[np.arange(n), best], atol=1e-5)
+    # The estimator and the audit say the same.
+    found = bltm.audit(model)
+    np.testing.assert_allclose(evidence.rows, T[np.arange(n), found.suggested], atol=1e-5)
+    np.testing.assert_allclose(model.suspicion_.values, found.p_wrong, atol=1e-5)
+    rate = found.summary.noise_rate.value
+    assert model.findings_["noise_rate"] == pytest.approx(rate, abs=1e-6)
 
 
 @every_method

@@ -13,15 +13,16 @@ from bltm.audit.findings import NoiseBound
 from bltm.audit.inputs import (
     Scanned,
 )
-from bltm.audit.judge import Unmix, blocks
+from bltm.audit.judge import Unmix
 from bltm.audit.noise_bound import bound
 from bltm.audit.transitions import (
     ClassTransition,
     Floats,
     Transition,
-    block_rows,
 )
 from bltm.audit.unmixing import make_unmix, predicts_given
+from bltm.core.blocks import block_rows, blocks
+from bltm.core.tempering import Tempering
 from bltm.transition.surest import Counted
 
 Codes = NDArray[np.int32]
@@ -44,6 +45,8 @@ class Case:
         f, or noisy posteriors and the function that turns them into f.
     transition
         T(x); None where ``suspicion`` tells how doubtful each label is.
+    tempering
+        How far T(x) is trusted, where a fit estimated it; None for all the way.
     inference, collection, bound
         Noisy posteriors, what was collected from them, and the estimate of rho_max.
     learned_from
@@ -63,6 +66,7 @@ class Case:
     kind: str
     source: str
     counted: Counted
+    tempering: Tempering | None = None
     unmix: Unmix | None = None
     suspicion: Floats | None = None
     trusted: NDArray[np.bool_] | None = None

@@ -66,7 +66,7 @@ def certify(
     labels
         Given labels as codes, shape (N,).
     p_inferred
-        Probability under f·T that the likeliest class is right, shape (N,).
+        Probability that the likeliest class is right, shape (N,).
     bound
         The estimate of rho_max.
     classes

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from bltm.audit.findings import Calibration, CalibrationBin, NullCheck
 from bltm.audit.intervals import jeffreys
-from bltm.audit.judge import Unmix, blocks
+from bltm.audit.judge import Unmix
 from bltm.audit.thresholds import KEEP, RELABEL, Thresholds, decide
 from bltm.audit.transitions import Codes, Floats, Transition
+from bltm.core.blocks import blocks
 from bltm.core.matrix import sample_rows
-from bltm.core.posterior import right_label_posterior
+from bltm.core.posterior import given_and_best, right_label_posterior
+from bltm.core.tempering import Tempering
 
 BINS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 FEWEST = 30
@@ -65,6 +67,7 @@ def calibrate(
 def null_check(
     probs: NDArray[np.floating[Any]],
     transition: Transition,
+    tempering: Tempering | None,
     unmix: Unmix | None,
     verdict: NDArray[np.int8],
     eligible: NDArray[np.integer[Any]],
@@ -75,7 +78,7 @@ def null_check(
 
     Parameters
     ----------
-    probs, transition, unmix
+    probs, transition, tempering, unmix
         What the audit was made of.
     verdict
         Verdicts on the given labels, shape (N,).
@@ -99,7 +102,7 @@ def null_check(
         f = f if unmix is None else unmix(f)
         right = sample_rows(f.astype(np.float64), rng)
         noisy = sample_rows(transition.rows(at, right).astype(np.float64), rng)
-        codes, suggested = _judged(f, transition.columns(at, noisy), noisy, thresholds)
+        codes, suggested = _judged(f, transition.columns(at, noisy), noisy, tempering, thresholds)
         flag, is_wrong = codes != KEEP, noisy != right
         flagged += int(flag.sum())
         wrong += int(is_wrong.sum())
@@ -107,7 +110,7 @@ def null_check(
         found += int((flag & is_wrong).sum())
         relabels += int((codes == RELABEL).sum())
         right_relabels += int(((codes == RELABEL) & (suggested == right)).sum())
-        clean, _ = _judged(f, transition.columns(at, right), right, thresholds)
+        clean, _ = _judged(f, transition.columns(at, right), right, tempering, thresholds)
         without += int((clean != KEEP).sum())
     n = len(index)
     in_data = float((verdict[index] != KEEP).mean())
@@ -125,13 +128,14 @@ def null_check(
 
 
 def _judged(
-    f: Floats, columns: Floats, given: Codes, thresholds: Thresholds
+    f: Floats, columns: Floats, given: Codes, tempering: Tempering | None, thresholds: Thresholds
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    if tempering is not None:
+        columns = tempering.columns(columns, given)
     right, _ = right_label_posterior(f, columns)
-    b = np.arange(len(given))
-    p_right, best = right[b, given], right.argmax(axis=1)
-    suggested = np.where(p_right >= right[b, best], given, best)
-    codes = decide(1.0 - p_right, right[b, suggested], suggested != given, thresholds)
+    p_right, suggested = given_and_best(right, given)
+    p_suggested = right[np.arange(len(given)), suggested]
+    codes = decide(1.0 - p_right, p_suggested, suggested != given, thresholds)
     return codes, suggested
 
 

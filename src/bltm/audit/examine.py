@@ -13,7 +13,7 @@ from bltm.audit.certificate import Collection, certify, collect_above
 from bltm.audit.checks import calibrate
 from bltm.audit.from_arrays import case_of_arrays
 from bltm.audit.from_fit import case_of_evidence
-from bltm.audit.judge import judge
+from bltm.audit.judge import Judgement, judge
 from bltm.audit.rates import average_transition
 from bltm.audit.records import Audit, Calibration
 from bltm.audit.summarise import Found, summarise
@@ -27,6 +27,7 @@ from bltm.audit.transitions import (
 )
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
+from bltm.core.tempering import Tempering
 from bltm.transition.surest import surest
 
 
@@ -133,17 +134,7 @@ def audit(
 
 def _examined(case: Case, thresholds: Thresholds, top_k: int, seed: int) -> Audit:
     inference = case.inference
-    judgement = judge(
-        case.labels,
-        case.probs,
-        case.transition,
-        unmix=case.unmix,
-        suspicion=case.suspicion,
-        trusted=case.trusted,
-        weights=case.weights,
-        inferred=None if inference is None else inference.likeliest,
-        top_k=top_k,
-    )
+    judgement = _judged(case, case.tempering, top_k)
     p_wrong = judgement.p_wrong
     changed = judgement.suggested != case.labels
     verdict = decide(p_wrong, judgement.top_probs[:, 0], changed, thresholds)
@@ -156,7 +147,7 @@ def _examined(case: Case, thresholds: Thresholds, top_k: int, seed: int) -> Audi
         certificate = certify(
             collection, inference, case.labels, judgement.p_inferred, case.bound, case.classes
         )
-    mean = average_transition(judgement.joint, case.transition)
+    mean = _average_transition(case, judgement, top_k)
     full = _completed(case.transition, mean)
     summary = summarise(
         Found(case, judgement, p_wrong, verdict, calibration, certificate, mean, full),
@@ -190,6 +181,28 @@ def _examined(case: Case, thresholds: Thresholds, top_k: int, seed: int) -> Audi
         source=case.source,
         summary=summary,
     )
+
+
+def _judged(case: Case, tempering: Tempering | None, top_k: int) -> Judgement:
+    return judge(
+        case.labels,
+        case.probs,
+        case.transition,
+        tempering=tempering,
+        unmix=case.unmix,
+        suspicion=case.suspicion,
+        trusted=case.trusted,
+        weights=case.weights,
+        inferred=None if case.inference is None else case.inference.likeliest,
+        top_k=top_k,
+    )
+
+
+def _average_transition(case: Case, judgement: Judgement, top_k: int) -> NDArray[np.float64]:
+    """Return the average of T(x) as it was estimated, however far it is trusted with labels."""
+    if case.tempering is not None and not isinstance(case.transition, ClassTransition):
+        judgement = _judged(case, None, top_k)
+    return average_transition(judgement.joint, case.transition)
 
 
 def _calibration(case: Case, collection: Collection | None, p_wrong: Floats) -> Calibration | None:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bltm import __version__
 from bltm.audit.cells import cell
-from bltm.audit.judge import blocks
 from bltm.audit.records import Audit
 from bltm.audit.thresholds import VERDICTS
+from bltm.core.blocks import blocks
 from bltm.core.files import write_atomically, write_json
 
 CSV, PARQUET, JSON = "audit.csv", "audit.parquet", "audit.json"

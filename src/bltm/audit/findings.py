@@ -131,7 +131,7 @@ class SweepStep:
     """What would be collected for one value of rho.
 
     ``agreement`` is the share of collected examples whose given label is the inferred one,
-    ``purity`` the mean probability under f·T that the inferred label is right.
+    ``purity`` the mean probability that the inferred label is right.
     """
 
     rho: float

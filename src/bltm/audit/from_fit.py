@@ -13,15 +13,13 @@ from bltm.audit.inputs import (
     check_ids,
     scan,
 )
-from bltm.audit.judge import judge
 from bltm.audit.noise_bound import bound
-from bltm.audit.transitions import (
-    KnownParts,
-)
+from bltm.audit.transitions import Floats, KnownParts
 from bltm.audit.unmixing import make_unmix
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
 from bltm.core.records import Collected
+from bltm.core.tempering import Tempering, find_tempering, judge_given
 from bltm.transition.surest import surest_transition
 
 Codes = NDArray[np.int32]
@@ -69,8 +67,9 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
         T = one_matrix(evidence.columns, codes) or _known_parts(evidence, codes)
         parts |= {
             "transition": T,
+            "tempering": _tempering(evidence, f),
             "kind": "probability",
-            "source": f"f·T with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
+            "source": f"f·√T with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
         }
     elif seen and evidence.out_of_sample is None:
         parts |= {
@@ -124,12 +123,19 @@ def _collection(collected: Collected) -> Collection:
     )
 
 
+def _tempering(evidence: Evidence, f: Floats) -> Tempering:
+    """Return how far the fit's T(x) is trusted beside f."""
+    assert evidence.columns is not None
+    used = evidence.split.all
+    in_question = used[~evidence.trusted[used]]
+    return find_tempering(f, evidence.columns, evidence.labels, evidence.weights, in_question)
+
+
 def _known_parts(evidence: Evidence, labels: Codes) -> KnownParts:
     assert evidence.columns is not None
-    known = KnownParts(evidence.columns, labels)
     if evidence.rows is None:
-        return known
+        return KnownParts(evidence.columns, labels)
     f = evidence.probs if evidence.out_of_sample is None else evidence.out_of_sample
     # The rows were taken for the likeliest right label, whatever f the audit looks at.
-    row_labels = judge(labels, f, known, top_k=1).suggested
+    _, row_labels = judge_given(f, evidence.columns, labels, _tempering(evidence, f))
     return KnownParts(evidence.columns, labels, evidence.rows, row_labels)

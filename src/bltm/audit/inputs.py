@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bltm.audit.judge import blocks
-from bltm.audit.transitions import block_rows
+from bltm.core.blocks import block_rows, blocks
 from bltm.core.errors import InputError
 
 Codes = NDArray[np.int32]

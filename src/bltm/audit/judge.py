@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bltm.audit.transitions import Codes, Floats, Transition, block_rows
+from bltm.audit.transitions import Codes, Floats, Transition
+from bltm.core.blocks import block_rows, blocks
 from bltm.core.posterior import right_label_posterior
+from bltm.core.tempering import Tempering
 
 Unmix = Callable[[Floats], Floats]
 # Rows this short are sorted as a whole; in longer ones the largest are picked one by one.
@@ -32,7 +34,7 @@ class Judgement:
     top, top_probs
         The k most probable labels, the suggested one first, and their probabilities, (N, k).
     likelihood
-        ``Σ_i f_i(x) T(x)[i, given label]``, (N,).
+        ``Σ_i f_i(x) T(x)[i, given label]``, (N,), with T(x) as it is however far it is trusted.
     joint
         ``joint[i, j]``: weight of the examples given j whose right label is i, (C, C).
     p_inferred
@@ -58,6 +60,7 @@ def judge(
     probs: NDArray[np.floating[Any]],
     transition: Transition | None,
     *,
+    tempering: Tempering | None = None,
     unmix: Unmix | None = None,
     suspicion: Floats | None = None,
     trusted: NDArray[np.bool_] | None = None,
@@ -75,6 +78,8 @@ def judge(
         f, or what ``unmix`` turns into f, shape (N, C).
     transition
         T(x); None where ``suspicion`` tells.
+    tempering
+        How far T(x) is trusted; None for all the way.
     unmix
         Turns a block of noisy posteriors into probabilities of the right label.
     suspicion
@@ -103,7 +108,10 @@ def judge(
             doubt = np.zeros(len(given), np.float32) if suspicion is None else suspicion[block]
             right, likelihood[block] = _shared(f, given, doubt), np.nan
         else:
-            right, likelihood[block] = right_label_posterior(f, transition.columns(block, given))
+            columns = transition.columns(block, given)
+            right, likelihood[block] = right_label_posterior(f, columns)
+            if tempering is not None:
+                right, _ = right_label_posterior(f, tempering.columns(columns, given))
         b = np.arange(len(given))
         if trusted is not None and trusted[block].any():
             sure = np.flatnonzero(trusted[block])
@@ -124,12 +132,6 @@ def judge(
     if n_classes > EXACT_CLASSES:
         joint = _joint_of_top(labels, top, top_probs, n_classes, weights)
     return Judgement(p_right, top[:, 0].copy(), top, top_probs, likelihood, joint, p_inferred)
-
-
-def blocks(n: int, rows: int) -> Iterator[slice]:
-    """Yield slices that cover ``range(n)``."""
-    for start in range(0, n, rows):
-        yield slice(start, min(n, start + rows))
 
 
 def _shared(f: Floats, given: Codes, doubt: Floats) -> Floats:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from bltm.audit.findings import NoiseBound, Rate
 from bltm.audit.inputs import scan
 from bltm.audit.intervals import jeffreys
-from bltm.audit.judge import Unmix, blocks
-from bltm.audit.transitions import Codes, block_rows
+from bltm.audit.judge import Unmix
+from bltm.audit.transitions import Codes
 from bltm.audit.unmixing import make_unmix
+from bltm.core.blocks import block_rows, blocks
 from bltm.transition.surest import Counted, surest_transition
 
 # The right class has to be this clear, once the noise is taken out of the posterior.

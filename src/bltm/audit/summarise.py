@@ -56,6 +56,7 @@ def summarise(found: Found, thresholds: Thresholds, seed: int) -> AuditSummary:
         checked = null_check(
             case.probs,
             found.transition,
+            case.tempering,
             case.unmix,
             found.verdict,
             eligible,

@@ -12,14 +12,13 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bltm.core.blocks import block_rows
 from bltm.core.errors import InputError
 from bltm.core.matrix import check_transition
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.integer[Any]]
 Block = slice | NDArray[np.int64]
-# Probabilities in a block; a few copies of it are alive.
-BLOCK_ENTRIES = 2**18
 # Entries of T in a block, where T comes as a whole matrix for each example.
 BLOCK_MATRIX_ENTRIES = 2**22
 TOLERANCE = 1e-3
@@ -41,11 +40,6 @@ class Transition(Protocol):
 
     def rows(self, index: Block, labels: Codes) -> Floats:
         """Return ``T(x_b)[labels_b, :]`` for the examples of a block, shape (B, C)."""
-
-
-def block_rows(n_classes: int) -> int:
-    """Return how many rows of probabilities make a block."""
-    return max(1, BLOCK_ENTRIES // n_classes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bltm.audit.judge import Unmix, blocks
-from bltm.audit.transitions import Codes, Floats, block_rows
+from bltm.audit.judge import Unmix
+from bltm.audit.transitions import Codes, Floats
+from bltm.core.blocks import block_rows, blocks
 from bltm.transition.surest import Counted, FloatArray
 
 # Up to this many classes T is inverted; beyond, its part of rank one.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Probs = NDArray[np.float32]
+Labels = NDArray[np.int64]
 # Below this a product of float32 numbers has lost its digits.
 SMALL = 1e-30
 
@@ -41,3 +44,19 @@ def right_label_posterior(f: Probs, columns: Probs) -> tuple[Probs, Probs]:
     scale[lost] = 1.0
     joint /= scale[:, None]
     return joint, likelihood
+
+
+def given_and_best(right: Probs, given: NDArray[np.integer[Any]]) -> tuple[Probs, Labels]:
+    """Return the probability of the given label, and the most probable label, both (B,).
+
+    Among equals the given label is the most probable one.
+
+    Examples
+    --------
+    >>> right = np.array([[0.5, 0.5], [0.9, 0.1]], dtype=np.float32)
+    >>> given_and_best(right, np.array([1, 1]))[1].tolist()
+    [1, 0]
+    """
+    b = np.arange(len(given))
+    p_given, best = right[b, given], right.argmax(axis=1)
+    return p_given, np.where(p_given >= right[b, best], given, best)

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from bltm.core.posterior import right_label_posterior
 from bltm.core.records import Collected, FitResult, Posterior, Suspicion
+from bltm.core.tempering import find_tempering, judge_given
 from bltm.engine.job import Job
 from bltm.engine.posteriors import Fit, cross_fitted, network_probs
 from bltm.engine.support import nearest_support
@@ -70,16 +70,19 @@ def conclude_corrected(
     """Return the result of a method that has a classifier f and a transition T(x).
 
     The probability that a given label is wrong follows from
-    ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``.
+    ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``, with T(x) trusted by half
+    (:mod:`bltm.core.tempering`).
     """
     probs = network_probs(job, corrected.classifier)
     unseen = out_of_sample(job, refit)
     columns = corrected.columns.numpy()
-    right, _ = right_label_posterior(probs if unseen is None else unseen, np.exp(columns))
-    given, suggested = right[np.arange(len(right)), job.data.labels], right.argmax(axis=1)
+    f, labels = probs if unseen is None else unseen, job.data.labels
+    in_question = job.split.all[~job.data.trusted[job.split.all]]
+    tempering = find_tempering(f, columns, labels, job.data.weights, in_question)
+    p_right, suggested = judge_given(f, columns, labels, tempering)
     where = "in sample" if unseen is None else "out of sample"
     suspicion = Suspicion(
-        1.0 - given, "probability", f"1 - P(given label | x, given label), f·T, {where}"
+        1.0 - p_right, "probability", f"1 - P(given label | x, given label), f·√T, {where}"
     )
     return _result(
         job,

@@ -1,0 +1,169 @@
+"""How far an estimated T(x) is trusted when labels are judged.
+
+Where a label went depends on the example in ways that an estimate knows less surely than it says.
+``f · T^β`` with a power below one ranks wrong labels better where people gave them, and no worse
+or little worse elsewhere (docs/audit.md has the figures). A power alone would change how many
+labels are held for wrong, so a constant beside it keeps the noise rate that f·T itself gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bltm.core.blocks import block_rows, blocks
+from bltm.core.posterior import Labels, Probs, given_and_best, right_label_posterior
+
+Codes = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.float64]
+POWER = 0.5
+"""The power of an estimated T(x): it is trusted by half."""
+
+
+@dataclass(frozen=True)
+class Tempering:
+    """Columns of T(x) to a power, with a constant on the labels that were not given.
+
+    Attributes
+    ----------
+    power
+        β, above 0; 1 leaves the columns as they are.
+    log_odds
+        log k, what is added to the log odds of every given label being wrong.
+    """
+
+    power: float
+    log_odds: float = 0.0
+
+    def columns(self, columns: Probs, given: Codes) -> Probs:
+        """Return ``T(x)[i, given]^β · k^[i ≠ given]`` but for a common factor, shape (B, C).
+
+        Parameters
+        ----------
+        columns
+            T(x)[:, given label], shape (B, C).
+        given
+            Given labels, shape (B,).
+
+        Examples
+        --------
+        >>> columns = np.array([[0.81, 0.01]], dtype=np.float32)
+        >>> Tempering(0.5).columns(columns, np.array([0])).astype(float).round(4).tolist()
+        [[0.9, 0.1]]
+        """
+        tempered = columns**self.power
+        b = np.arange(len(given))
+        # Half of the constant on each side: as a whole it might leave the range of float32.
+        half = exp(self.log_odds / 2)
+        of_given = tempered[b, given] / half
+        tempered *= half
+        tempered[b, given] = of_given
+        return tempered
+
+
+def find_tempering(
+    f: Probs,
+    log_columns: Probs,
+    labels: Codes,
+    weights: FloatArray,
+    index: NDArray[np.int64],
+    power: float = POWER,
+) -> Tempering:
+    """Return the tempering under which as many labels are wrong as f·T says.
+
+    Where no label is in doubt (f or T excludes either the given label or all others, or there is
+    no example to count) there is no rate to keep, and f·T is left as it is.
+
+    Parameters
+    ----------
+    f
+        Probabilities of the right label, shape (N, C).
+    log_columns
+        log T(x)[:, given label], shape (N, C).
+    labels
+        Given labels as codes, shape (N,).
+    weights
+        Weights in the noise rate, shape (N,).
+    index
+        The examples whose labels are in question, shape (M,): used ones that are not trusted.
+    power
+        The power of T(x).
+
+    Examples
+    --------
+    >>> f = np.array([[0.9, 0.1], [0.5, 0.5]], dtype=np.float32)
+    >>> columns = np.log(np.array([[0.8, 0.4], [0.01, 0.9]], dtype=np.float32))
+    >>> labels, everyone = np.array([0, 1]), np.arange(2)
+    >>> tempering = find_tempering(f, columns, labels, np.ones(2), everyone)
+    >>> p_right, _ = judge_given(f, columns, labels, Tempering(1.0))
+    >>> p_right.astype(float).round(3).tolist(), round(float(p_right.mean()), 3)
+    ([0.947, 0.989], 0.968)
+    >>> p_right, _ = judge_given(f, columns, labels, tempering)
+    >>> p_right.astype(float).round(3).tolist(), round(float(p_right.mean()), 3)
+    ([0.973, 0.964], 0.968)
+    """
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
+    whole, tempered = (
+        _log_odds(f, log_columns, labels, index, Tempering(each)) for each in (1.0, power)
+    )
+    weight = weights[index]
+    open_labels = np.isfinite(whole) & np.isfinite(tempered) & (weight > 0)
+    if not open_labels.any():
+        return Tempering(1.0)
+    whole, tempered, weight = whole[open_labels], tempered[open_labels], weight[open_labels]
+    wrong = weight @ expit(whole)
+
+    def excess(log_odds: float) -> float:
+        return float(weight @ expit(tempered + log_odds) - wrong)
+
+    # Each example by itself would need one of these; what all need together is between them.
+    needed = whole - tempered
+    low, high = float(needed.min()), float(needed.max())
+    if excess(low) >= 0:
+        return Tempering(power, low)
+    if excess(high) <= 0:
+        return Tempering(power, high)
+    return Tempering(power, float(brentq(excess, low, high)))
+
+
+def judge_given(
+    f: Probs, log_columns: Probs, labels: Codes, tempering: Tempering
+) -> tuple[Probs, Labels]:
+    """Return P(given label is right) and the most probable right label of all N examples.
+
+    Parameters
+    ----------
+    f, log_columns, labels
+        As in :func:`find_tempering`.
+    tempering
+        How far T(x) is trusted.
+    """
+    p_right, best = np.empty(len(labels), np.float32), np.empty(len(labels), np.int64)
+    for block in blocks(len(labels), block_rows(f.shape[1])):
+        given = labels[block]
+        columns = tempering.columns(np.exp(log_columns[block]), given)
+        right, _ = right_label_posterior(f[block], columns)
+        p_right[block], best[block] = given_and_best(right, given)
+    return p_right, best
+
+
+def _log_odds(
+    f: Probs, log_columns: Probs, labels: Codes, index: NDArray[np.int64], tempering: Tempering
+) -> FloatArray:
+    """Return the log odds of labels being wrong, shape (M,); not finite where there is no doubt."""
+    found = np.empty(len(index))
+    for block in blocks(len(index), block_rows(f.shape[1])):
+        at = index[block]
+        given, b = labels[at], np.arange(len(at))
+        joint = tempering.columns(np.exp(log_columns[at]), given) * f[at].astype(np.float64)
+        of_given = joint[b, given]
+        joint[b, given] = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found[block] = np.log(joint.sum(axis=1)) - np.log(of_given)
+    return found
