@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "APLClassifier": "bltm.methods.apl",
     "BLTMClassifier": "bltm.methods.bltm",
+    "BLTMPlusClassifier": "bltm.methods.bltm",
     "CoTeachingClassifier": "bltm.methods.coteaching",
     "CoTeachingPlusClassifier": "bltm.methods.coteaching_plus",
     "CrossEntropyClassifier": "bltm.methods.cross_entropy",
@@ -36,6 +37,7 @@ _EXPORTS = {
 __all__ = [
     "APLClassifier",
     "BLTMClassifier",
+    "BLTMPlusClassifier",
     "CoTeachingClassifier",
     "CoTeachingPlusClassifier",
     "CrossEntropyClassifier",

@@ -57,6 +57,9 @@ def _moved(places: torch.Tensor) -> torch.Tensor:
     return (places + shift).clamp(0, side - 1)
 
 
+IMAGE_AUGMENTATION = "crop-flip"
+"""What "auto" stands for where inputs are images."""
+
 AUGMENTATIONS: dict[str, Augmentation | None] = {
     "none": None,
     "crop-flip": crop_flip,

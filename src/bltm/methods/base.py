@@ -23,7 +23,7 @@ from bltm.core.records import FitResult, NoisyData, Split
 from bltm.data.labels import encode_labels
 from bltm.data.source import Source, as_source
 from bltm.data.splits import split_noisy
-from bltm.engine.augment import get_augmentation
+from bltm.engine.augment import IMAGE_AUGMENTATION, get_augmentation
 from bltm.engine.devices import make_fabric, split_device
 from bltm.engine.job import Job
 from bltm.engine.predict import BATCH, stream_outputs
@@ -51,7 +51,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     epochs, batch_size, lr
         Override the preset's in every stage.
     augment
-        Random changes of training images: "none", "crop-flip", "crop" or "flip".
+        Random changes of training images: "none", "crop-flip", "crop" or "flip"; "auto" is
+        "crop-flip" for images and "none" for anything else.
     weights
         File of weights to start from.
     validation_fraction
@@ -139,8 +140,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return "resnet18" if input_shape[0] == 1 else "resnet34"
 
     def _augment(self, input_shape: tuple[int, ...]) -> str:
-        """Return the name of the augmentation for inputs of a shape."""
-        return self.augment
+        """Return the name of the augmentation for inputs of a shape; "auto" changes only images."""
+        if self.augment != "auto":
+            return self.augment
+        return IMAGE_AUGMENTATION if len(input_shape) == 3 else "none"
 
     def _chosen(self, presets: Mapping[str, Recipe]) -> Recipe:
         """Return the preset that was asked for."""

@@ -10,7 +10,7 @@ from typing import Any
 from bltm.core.errors import InputError
 from bltm.methods.apl import APLClassifier
 from bltm.methods.base import NoisyLabelClassifier
-from bltm.methods.bltm import BLTMClassifier
+from bltm.methods.bltm import BLTMClassifier, BLTMPlusClassifier
 from bltm.methods.coteaching import CoTeachingClassifier
 from bltm.methods.coteaching_plus import CoTeachingPlusClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
@@ -116,6 +116,7 @@ _ROWS = (
         "T(x)",
     ),
     Method("bltm-v", BLTMClassifier, INSTANCE, "Yang et al., ICML 2022", (T,), "T(x)"),
+    Method("bltm+", BLTMPlusClassifier, INSTANCE, "this project", (T, "augmentation"), "T(x)"),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ROWS}

@@ -36,8 +36,9 @@ METHODS = {
     "dividemix": ("DivideMix", REFINING),
     "bltm": ("BLTM", INSTANCE),
     "bltm-v": ("BLTM-V", INSTANCE),
+    "bltm+": ("BLTM+", INSTANCE),
 }
-"""Name and family of each method, in the paper's order."""
+"""Name and family of each method, in the paper's order; our own come last."""
 
 COLLECTION = "collection"
 """The variant that ends with its collected examples: its classifier is none to be compared."""
@@ -107,7 +108,7 @@ def section(method: str) -> str:
     """
     if method in (CEILING, FLOOR):
         return BOUNDS
-    if method in ("bltm", "bltm-v"):
+    if method in ("bltm", "bltm-v", "bltm+"):
         return PROPOSED
     if method in METHODS:
         return COMPARED

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -67,6 +67,8 @@ class BLTMClassifier(NoisyLabelClassifier):
     (2, 3, 3)
     """
 
+    presets: ClassVar[Mapping[str, Recipe]] = PRESETS
+
     revision: bool = True
     rho_max: float | None = None
     collector: str | Collector | None = None
@@ -76,7 +78,8 @@ class BLTMClassifier(NoisyLabelClassifier):
 
     def _fit(self, job: Job) -> FitResult:
         recipe, collector, threshold = self._recipe()
-        posterior, warm = warm_up(job, recipe, collector.out_of_sample, self.posterior)
+        plain = job if recipe.augment_all else replace(job, augment=None)
+        posterior, warm = warm_up(plain, recipe, collector.out_of_sample, self.posterior)
         start = warm if recipe.start_from_warm_up else None
         evidence = posterior
         previous: nn.Module | None = None
@@ -90,16 +93,22 @@ class BLTMClassifier(NoisyLabelClassifier):
             collected = collect(job, f"{name}/collect", evidence, collector, threshold)
             collections.append(collected)
             base = surest_matrix(job, evidence) if recipe.residual else None
-            transition = learn_transition(job, recipe, f"{name}/transition", collected, base, start)
+            transition = learn_transition(
+                plain, recipe, f"{name}/transition", collected, base, start
+            )
+            begin = previous if recipe.carry_on and previous is not None else start
             if self.revision and recipe.revise_at_once:
-                result = revise(job, recipe, f"{name}/revise", transition, start)
+                result = revise(job, recipe, f"{name}/revise", transition, begin)
             else:
-                result = correct(job, recipe, f"{name}/correct", transition, start)
+                result = correct(job, recipe, f"{name}/correct", transition, begin)
             previous = result.classifier
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
         last = f"round-{recipe.rounds}/correct"
-        settled = replace(recipe, classifier=job.settled(recipe.classifier, last))
+        schedule = job.settled(recipe.classifier, last)
+        if recipe.carry_on:
+            schedule = replace(schedule, epochs=recipe.rounds * schedule.epochs)
+        settled = replace(recipe, classifier=schedule)
         return conclude_corrected(
             job,
             result,
@@ -134,7 +143,7 @@ class BLTMClassifier(NoisyLabelClassifier):
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""
-        recipe = self._chosen(PRESETS).with_overrides(self.epochs, self.batch_size, self.lr)
+        recipe = self._chosen(self.presets).with_overrides(self.epochs, self.batch_size, self.lr)
         for name, least in (("rounds", 1), ("folds", 2)):
             value = getattr(self, name)
             if value is not None:

@@ -32,6 +32,11 @@ class Recipe:
     penalty
         Weights of the squared departure from that matrix in the transition network's loss: in the
         row of the Bayes label, and in the other rows, of which x says nothing.
+    carry_on
+        Whether the classifier of a round starts from that of the round before.
+    augment_all
+        Where images are augmented, whether they are for the warm-up and the transition network,
+        too; else the classifier alone sees them changed.
     revise_at_once
         Whether the revision is learned together with the classifier from the start, as the paper
         does it, instead of after it.
@@ -50,6 +55,8 @@ class Recipe:
     start_from_warm_up: bool = True
     residual: bool = False
     penalty: tuple[float, float] = (0.0, 0.0)
+    carry_on: bool = False
+    augment_all: bool = True
     revise_at_once: bool = True
     revision_rate: float = 1.0
 
@@ -116,5 +123,10 @@ PRESETS = {
     "paper": PAPER,
     "paper-clothing1m": PAPER_CLOTHING1M,
     "authors": AUTHORS,
+}
+# Labels and their noise belong to the images as they are. A classifier that sees them changed does
+# not learn its labels by heart, and can go on learning from round to round.
+PLUS_PRESETS = {
+    name: replace(recipe, carry_on=True, augment_all=False) for name, recipe in PRESETS.items()
 }
 RHO_MAX = {"default": 0.3, "paper": 0.3, "paper-clothing1m": 0.3, "authors": 0.1}

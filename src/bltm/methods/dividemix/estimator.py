@@ -33,7 +33,6 @@ from bltm.methods.dividemix.mix import (
 from bltm.nets.ensemble import Ensemble
 
 WARM_UP, MAIN = "warm_up", "divide_and_mix"
-IMAGE_AUGMENTATION = "crop-flip"
 PRIORS = ("labels", "uniform")
 
 
@@ -309,9 +308,3 @@ class DivideMixClassifier(NoisyLabelClassifier):
             warm_up=self._overridden(recipe.warm_up),
             main=self._overridden(recipe.main),
         )
-
-    def _augment(self, input_shape: tuple[int, ...]) -> str:
-        """Return the augmentation for inputs of a shape; only images have one by default."""
-        if self.augment != "auto":
-            return self.augment
-        return IMAGE_AUGMENTATION if len(input_shape) == 3 else "none"

@@ -1,0 +1,90 @@
+"""BLTM+: BLTM-V whose classifier alone sees changed images, and goes on from round to round."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bltm.engine.protocol import BUDGET
+from bltm.engine.stage import Stage
+from bltm.engine.workbench import Workbench
+from bltm.methods.bltm import BLTMClassifier, BLTMPlusClassifier
+from bltm.methods.bltm.presets import PLUS_PRESETS, PRESETS
+from engine.helpers import weights_of
+
+from .helpers import sample
+
+DATA = sample(120)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture
+def stages(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Stage, dict[str, Any]]]:
+    """Record each stage with the weights that its modules start from and end with."""
+    seen: dict[str, tuple[Stage, dict[str, Any]]] = {}
+    fit = Workbench.fit
+
+    def watched(bench: Workbench, stage: Stage) -> Any:
+        start = {name: weights_of(module) for name, module in stage.modules.items()}
+        outcome = fit(bench, stage)
+        end = {name: weights_of(module) for name, module in stage.modules.items()}
+        seen[stage.name] = (stage, {"start": start, "end": end})
+        return outcome
+
+    monkeypatch.setattr(Workbench, "fit", watched)
+    return seen
+
+
+def images() -> np.ndarray:
+    """Return images of which the label's row of pixels is bright."""
+    found = np.random.default_rng(0).random((120, 12, 12), dtype=np.float32)
+    found[np.arange(120), 2 * DATA.y_noisy] += 3.0
+    return found
+
+
+def quick(**parameters: Any) -> BLTMPlusClassifier:
+    settings = {
+        "net": "compact",
+        "epochs": 2,
+        "lr": 0.01,
+        "folds": 2,
+        "rho_max": 0.0,
+        "random_state": 0,
+    }
+    return BLTMPlusClassifier(**(settings | parameters))
+
+
+def test_the_classifier_alone_sees_changed_images(stages: dict[str, Any]) -> None:
+    model = quick(epochs=8).fit(images(), DATA.y_noisy)
+    assert model.findings_["augment"] == "crop-flip"
+    augmented = {name for name, (stage, _) in stages.items() if stage.augment is not None}
+    assert augmented == {*(f"round-{number}/correct" for number in (1, 2, 3)), "revise"}
+    assert {"warm_up/fold-1", "round-1/transition"} <= set(stages) - augmented
+
+
+def test_each_round_goes_on_with_the_classifier_of_the_round_before(stages: dict[str, Any]) -> None:
+    quick(augment="none").fit(images(), DATA.y_noisy)
+    for number in (1, 2):
+        before = stages[f"round-{number}/correct"][1]["end"]["classifier"]
+        after = stages[f"round-{number + 1}/correct"][1]["start"]["classifier"]
+        assert after == before
+
+
+def test_rows_of_numbers_are_not_changed() -> None:
+    assert quick(net="auto").fit(DATA.x, DATA.y_noisy).findings_["augment"] == "none"
+
+
+def test_folds_of_an_audit_learn_as_long_as_all_rounds(stages: dict[str, Any]) -> None:
+    quick(augment="crop", audit_folds=2).fit(images(), DATA.y_noisy)
+    judges = [stage for name, (stage, _) in stages.items() if name.startswith("audit")]
+    assert [stage.schedule.epochs for stage in judges] == [6, 6]
+    assert all(stage.augment is not None for stage in judges)
+
+
+def test_it_takes_the_passes_of_bltm_v() -> None:
+    assert BLTMPlusClassifier().plan(1000) == BLTMClassifier().plan(1000)
+    assert sum(stage.work for stage in BLTMPlusClassifier().plan(9000)) <= BUDGET * 9000
+
+
+def test_every_preset_has_a_plus() -> None:
+    assert list(PLUS_PRESETS) == list(PRESETS)
