@@ -33,6 +33,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from bltm.core.errors import CoverageWarning
 from bltm.core.posterior import right_label_posterior
+from bltm.engine.augment import Augmentation, crop_flip
 from bltm.engine.batches import Batch
 from bltm.engine.correction import fit_corrected, forward_step
 from bltm.engine.posteriors import network_probs
@@ -41,6 +42,7 @@ from bltm.engine.supervised import fit_cross_entropy, fit_network
 from bltm.engine.transition_model import ClassTransition, column_of_given_label
 from bltm.losses import soft_cross_entropy
 from bltm.methods.bltm.presets import DEFAULT
+from bltm.nets.ensemble import together
 from development import LEAST, Cell, Development, Probs, Trials, scaled
 from harness import append_row, read_rows
 
@@ -64,7 +66,10 @@ TITLES = {
     "row_error": ("ℓ1 of T*(x)", 1, ".3f"),
     "average_precision": ("average precision, f·T", 1, ".3f"),
     "average_precision_alone": ("average precision, f alone", 1, ".3f"),
+    "average_precision_half": ("average precision, f·√T", 1, ".3f"),
     "average_precision_in_sample": ("average precision, f·T, in sample", 1, ".3f"),
+    "average_precision_alone_in_sample": ("average precision, f alone, in sample", 1, ".3f"),
+    "average_precision_half_in_sample": ("average precision, f·√T, in sample", 1, ".3f"),
     "noise_rate": ("estimated noise, %", 100, ".1f"),
     "noisy_nll": ("nats per held-out noisy label", 1, ".3f"),
 }
@@ -178,6 +183,33 @@ def ensemble(trials: Trials, student: bool) -> Figures:
     }
 
 
+def rounds_together(trials: Trials, rounds: tuple[int, ...]) -> Figures:
+    """Let the classifiers of several rounds answer as one."""
+    fits = [trials.correct("surest", number) for number in rounds]
+    return judged(trials, [together([fit.classifier for fit in fits])], fits[-1].columns)
+
+
+def changed_images(trials: Trials, factor: float) -> Figures:
+    """Train round 3's classifier on images that are moved and mirrored, for longer or not."""
+    job, schedule = replace(trials.job, augment=crop_flip), scaled(trials.recipe.classifier, factor)
+    transition = trials.transition("surest", 3)
+    fit = fit_corrected(job, f"changed-{schedule.epochs}", schedule, transition, None)
+    return judged(trials, [fit.classifier], fit.columns)
+
+
+def carried_on(trials: Trials, augment: Augmentation | None) -> Figures:
+    """Let the classifier go on from round to round, with the same T*(x) as without that."""
+    job, previous = replace(trials.job, augment=augment), None
+    accuracies = []
+    for number in ROUNDS:
+        stage = f"carried-on-{'plain' if augment is None else 'changed'}-{number}"
+        transition = trials.transition("surest", number)
+        fit = fit_corrected(job, stage, trials.recipe.classifier, transition, previous)
+        previous = fit.classifier
+        accuracies.append(trials.dev.accuracy(previous))
+    return judged(trials, [previous], fit.columns) | {"by_round": accuracies}
+
+
 def averaged(trials: Trials, epochs: int) -> Figures:
     """Average the weights of round 2's classifier at a constant rate, over some epochs."""
     job, schedule = trials.job, replace(trials.recipe.classifier, decay="constant")
@@ -239,6 +271,11 @@ VARIANTS: dict[str, Callable[[Trials], Figures]] = {
     "soft-predictions": partial(soft_labels, with_label=False),
     "ensemble": partial(ensemble, student=False),
     "student": partial(ensemble, student=True),
+    "rounds-2-3-together": partial(rounds_together, rounds=(2, 3)),
+    "rounds-1-2-3-together": partial(rounds_together, rounds=(1, 2, 3)),
+    **{f"changed-images-x{factor}": partial(changed_images, factor=factor) for factor in (1, 2, 3)},
+    "carried-on": partial(carried_on, augment=None),
+    "carried-on-changed-images": partial(carried_on, augment=crop_flip),
     **{f"averaged-{n}-epochs": partial(averaged, epochs=n) for n in AVERAGED_EPOCHS},
     **{f"warm-up-{n}-epochs": partial(warm_up, factor=n / 12) for n in (3, 6, 12)},
 }

@@ -57,3 +57,14 @@ def test_weights_come_back_into_networks_and_ensembles(tmp_path: Path) -> None:
     assert torch.equal(copies.networks[1].weight, second.weight)
     assert not snapshot.load_classifier(nn.Linear(2, 2))
     assert not snapshot.load_transition(None)
+
+
+def test_of_an_ensemble_of_rounds_the_stage_has_the_last(tmp_path: Path) -> None:
+    trained, first = nn.Linear(2, 2), nn.Linear(2, 2)
+    keep_snapshots(tmp_path, "revise")(stage("revise", 1, classifier=trained), 1)
+    (snapshot,) = read_snapshots(tmp_path)
+    both = Ensemble([first, nn.Linear(2, 2)])
+    before = first.weight.clone()
+    assert snapshot.load_classifier(both)
+    assert torch.equal(both.networks[0].weight, before)
+    assert torch.equal(both.networks[1].weight, trained.weight)

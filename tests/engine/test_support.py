@@ -12,6 +12,7 @@ from bltm.core.records import Collected
 from bltm.engine import support
 from bltm.engine.job import Job
 from bltm.engine.support import NEAREST, nearest_support
+from bltm.nets.ensemble import Ensemble
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -77,3 +78,13 @@ def test_a_network_without_features_gives_none(fitted: tuple[Job, nn.Module]) ->
     plain = replace(job, net=lambda c: nn.Linear(4, c)).new_classifier("plain")
     assert nearest_support(job, plain, collected([0, 1]), Y) is None
     assert isinstance(plain(torch.zeros(1, 4)), torch.Tensor)
+
+
+def test_of_an_ensemble_the_last_network_tells(fitted: tuple[Job, nn.Module]) -> None:
+    job, classifier = fitted
+    both = Ensemble([job.new_classifier("other"), classifier])
+    bank = collected(list(range(60)))
+    expected = nearest_support(job, classifier, bank, Y)
+    found = nearest_support(job, both, bank, Y)
+    assert found is not None
+    np.testing.assert_array_equal(found, expected)

@@ -17,7 +17,7 @@ from torch import nn
 from bltm.engine.stage import Stage
 from bltm.engine.store import Artifact, named_weights, read_artifact, write_artifact
 from bltm.engine.transition_model import TransitionModel
-from bltm.nets.ensemble import Ensemble
+from bltm.nets.ensemble import Ensemble, last_member
 
 MOST = 50
 """Epochs of a stage that are kept; of longer stages those that are evenly spread."""
@@ -41,9 +41,10 @@ class Snapshot:
     def load_classifier(self, classifier: nn.Module) -> bool:
         """Put the weights into a network like the one that the method ended with, if they fit."""
         names = {name.partition("/")[0] for name in self.artifact.tensors}
-        if not isinstance(classifier, Ensemble):
-            if "classifier" in names:
-                classifier.load_state_dict(self.artifact.part("classifier"))
+        if "classifier" in names:
+            # The others of an ensemble were ready before.
+            last_member(classifier).load_state_dict(self.artifact.part("classifier"))
+        if "classifier" in names or not isinstance(classifier, Ensemble):
             return "classifier" in names
         # In the order in which the stage has them, which is that of the ensemble.
         members = self.artifact.values["modules"]

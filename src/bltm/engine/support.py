@@ -12,6 +12,7 @@ from bltm.core.records import Collected, IntArray
 from bltm.engine.job import Job
 from bltm.engine.predict import predict
 from bltm.nets.base import Network
+from bltm.nets.ensemble import last_member
 
 NEAREST = 3
 MOST = 20_000
@@ -29,13 +30,15 @@ def nearest_support(
     Parameters
     ----------
     job, classifier
-        The fit, and its classifier; one without features of its own gives None.
+        The fit, and its classifier, of an ensemble the last; one without features of its own gives
+        None.
     collected
         Examples with inferred labels.
     labels
         The suggested label of each of the N examples.
     """
-    if not isinstance(classifier, Network):
+    network = last_member(classifier)
+    if not isinstance(network, Network):
         return None
     chosen = np.arange(len(collected))
     if len(chosen) > MOST:
@@ -45,12 +48,12 @@ def nearest_support(
     wanted = torch.from_numpy(labels)
 
     def directions(x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
-        return functional.normalize(classifier.features(x), dim=1)
+        return functional.normalize(network.features(x), dim=1)
 
     if len(chosen) == 0:
         return np.full((len(job.data), NEAREST), -1, dtype=np.int64)
     bank = predict(
-        classifier, job.data.examples, bank_index.numpy(), job.bench.fabric, directions
+        network, job.data.examples, bank_index.numpy(), job.bench.fabric, directions
     ).to(job.bench.device)
     positions = bank_index.to(job.bench.device)
 
@@ -64,5 +67,5 @@ def nearest_support(
         return functional.pad(found, (0, NEAREST - found.shape[1]), value=-1)
 
     # Places in the bank come as floats, which are exact for so few.
-    places = job.outputs(classifier, nearest).numpy().astype(np.int64)
+    places = job.outputs(network, nearest).numpy().astype(np.int64)
     return np.where(places < 0, -1, bank_index.numpy()[places])

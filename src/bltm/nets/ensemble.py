@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
 
 
 class Ensemble(nn.Module):
-    """Sums the logits of its networks, as DivideMix does when it is tested.
+    """Answers with the mean of its networks' logits.
+
+    The likeliest class is that of their sum, and probabilities are as sure as one network's.
 
     Examples
     --------
     >>> Ensemble([nn.Identity(), nn.Identity()])(torch.tensor([[1.0, 2.0]]))
-    tensor([[2., 4.]])
+    tensor([[1., 2.]])
     """
 
     def __init__(self, networks: Iterable[nn.Module]) -> None:
@@ -22,5 +24,15 @@ class Ensemble(nn.Module):
         self.networks = nn.ModuleList(networks)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the summed logits of a batch, shape (B, n_outputs)."""
-        return torch.stack([network(x) for network in self.networks]).sum(dim=0)
+        """Return the mean logits of a batch, shape (B, n_outputs)."""
+        return torch.stack([network(x) for network in self.networks]).mean(dim=0)
+
+
+def together(networks: Sequence[nn.Module]) -> nn.Module:
+    """Return a network that answers for all: one by itself, several as an ensemble."""
+    return networks[0] if len(networks) == 1 else Ensemble(networks)
+
+
+def last_member(classifier: nn.Module) -> nn.Module:
+    """Return the network of a classifier that was trained last: the last one of an ensemble."""
+    return classifier.networks[-1] if isinstance(classifier, Ensemble) else classifier

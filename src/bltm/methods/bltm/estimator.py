@@ -22,6 +22,7 @@ from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
 from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
+from bltm.nets.ensemble import together
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,13 +83,13 @@ class BLTMClassifier(NoisyLabelClassifier):
         posterior, warm = warm_up(plain, recipe, collector.out_of_sample, self.posterior)
         start = warm if recipe.start_from_warm_up else None
         evidence = posterior
-        previous: nn.Module | None = None
+        classifiers: list[nn.Module] = []
         collections: list[Collected] = []
         for number in range(1, recipe.rounds + 1):
             name = f"round-{number}"
-            if previous is not None:
+            if classifiers:
                 # Later rounds collect where the classifier of the round before is sure.
-                evidence = belief(job, f"{name}/belief", previous)
+                evidence = belief(job, f"{name}/belief", classifiers[-1])
                 collector, threshold = COLLECTORS["in-sample"], recipe.sure
             collected = collect(job, f"{name}/collect", evidence, collector, threshold)
             collections.append(collected)
@@ -96,14 +97,15 @@ class BLTMClassifier(NoisyLabelClassifier):
             transition = learn_transition(
                 plain, recipe, f"{name}/transition", collected, base, start
             )
-            begin = previous if recipe.carry_on and previous is not None else start
+            begin = classifiers[-1] if recipe.carry_on and classifiers else start
             if self.revision and recipe.revise_at_once:
                 result = revise(job, recipe, f"{name}/revise", transition, begin)
             else:
                 result = correct(job, recipe, f"{name}/correct", transition, begin)
-            previous = result.classifier
+            classifiers.append(result.classifier)
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
+        classifiers[-1] = result.classifier
         last = f"round-{recipe.rounds}/correct"
         schedule = job.settled(recipe.classifier, last)
         if recipe.carry_on:
@@ -111,7 +113,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         settled = replace(recipe, classifier=schedule)
         return conclude_corrected(
             job,
-            result,
+            replace(result, classifier=together(classifiers[-recipe.members :])),
             refit=lambda rest, name: (
                 correct(rest, settled, name, result.transition, start).classifier
             ),

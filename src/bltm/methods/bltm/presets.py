@@ -32,6 +32,8 @@ class Recipe:
     penalty
         Weights of the squared departure from that matrix in the transition network's loss: in the
         row of the Bayes label, and in the other rows, of which x says nothing.
+    members
+        How many of the last rounds' classifiers predict together, as the mean of their logits.
     carry_on
         Whether the classifier of a round starts from that of the round before.
     augment_all
@@ -55,6 +57,7 @@ class Recipe:
     start_from_warm_up: bool = True
     residual: bool = False
     penalty: tuple[float, float] = (0.0, 0.0)
+    members: int = 1
     carry_on: bool = False
     augment_all: bool = True
     revise_at_once: bool = True
@@ -111,6 +114,7 @@ DEFAULT = Recipe(
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
     rounds=3,
+    members=2,
     start_from_warm_up=False,
     residual=True,
     penalty=(1e-2, 1e-1),
@@ -127,6 +131,7 @@ PRESETS = {
 # Labels and their noise belong to the images as they are. A classifier that sees them changed does
 # not learn its labels by heart, and can go on learning from round to round.
 PLUS_PRESETS = {
-    name: replace(recipe, carry_on=True, augment_all=False) for name, recipe in PRESETS.items()
+    name: replace(recipe, carry_on=True, members=1, augment_all=False)
+    for name, recipe in PRESETS.items()
 }
 RHO_MAX = {"default": 0.3, "paper": 0.3, "paper-clothing1m": 0.3, "authors": 0.1}

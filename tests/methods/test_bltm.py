@@ -1,0 +1,51 @@
+"""BLTM as a whole: which classifiers answer in the end."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bltm.methods.bltm import BLTMClassifier
+from bltm.nets.ensemble import Ensemble
+from engine.helpers import weights_of
+
+from .helpers import sample
+
+DATA = sample(120)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def fitted(**parameters: Any) -> BLTMClassifier:
+    settings: dict[str, Any] = {"epochs": 2, "folds": 2, "random_state": 0}
+    return BLTMClassifier(**(settings | parameters)).fit(DATA.x, DATA.y_noisy)
+
+
+def test_the_last_two_rounds_answer_together() -> None:
+    longer, shorter = fitted(revision=False), fitted(revision=False, rounds=2)
+    assert isinstance(longer.classifier_, Ensemble)
+    assert isinstance(shorter.classifier_, Ensemble)
+    second, third = longer.classifier_.networks
+    # The rounds are those of a shorter fit, and each starts anew.
+    assert weights_of(second) == weights_of(shorter.classifier_.networks[1])
+    assert weights_of(third) != weights_of(second)
+
+
+def test_what_was_revised_takes_the_place_of_the_last() -> None:
+    plain, revised = fitted(revision=False).classifier_, fitted().classifier_
+    assert weights_of(plain.networks[0]) == weights_of(revised.networks[0])
+    assert len(revised.networks) == 2
+
+
+def test_one_round_has_one_network() -> None:
+    assert not isinstance(fitted(rounds=1).classifier_, Ensemble)
+    assert not isinstance(fitted(preset="paper").classifier_, Ensemble)
+
+
+def test_probabilities_are_those_of_the_mean_logits() -> None:
+    model = fitted()
+    examples = model.encoder_.encode(model._source(DATA.x, for_prediction=True))
+    with torch.no_grad():
+        logits = torch.stack([net(examples.values) for net in model.classifier_.networks]).mean(0)
+    expected = logits.double().softmax(1).numpy()
+    np.testing.assert_allclose(model.predict_proba(DATA.x), expected, atol=1e-6)
