@@ -40,17 +40,18 @@ class Snapshot:
 
     def load_classifier(self, classifier: nn.Module) -> bool:
         """Put the weights into a network like the one that the method ended with, if they fit."""
-        names = {name.partition("/")[0] for name in self.artifact.tensors}
-        if "classifier" in names:
+        members = [name for name in self.artifact.values["modules"] if name not in TRANSITION_PARTS]
+        if members == ["classifier"]:
             # The others of an ensemble were ready before.
-            last_member(classifier).load_state_dict(self.artifact.part("classifier"))
-        if "classifier" in names or not isinstance(classifier, Ensemble):
-            return "classifier" in names
-        # In the order in which the stage has them, which is that of the ensemble.
-        members = self.artifact.values["modules"]
-        for name, network in zip(members, classifier.networks, strict=True):
+            networks = [last_member(classifier)]
+        elif isinstance(classifier, Ensemble):
+            # In the order in which the stage has them, which is that of the ensemble.
+            networks = list(classifier.networks)
+        else:
+            return False
+        for name, network in zip(members, networks, strict=bool(members)):
             network.load_state_dict(self.artifact.part(name))
-        return True
+        return bool(members)
 
     def load_transition(self, transition: nn.Module | None) -> bool:
         """Put T(x) as it was into a model like the one that the method ended with, if it fits."""

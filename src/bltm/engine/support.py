@@ -52,9 +52,9 @@ def nearest_support(
 
     if len(chosen) == 0:
         return np.full((len(job.data), NEAREST), -1, dtype=np.int64)
-    bank = predict(
-        network, job.data.examples, bank_index.numpy(), job.bench.fabric, directions
-    ).to(job.bench.device)
+    bank = predict(network, job.data.examples, bank_index.numpy(), job.bench.fabric, directions).to(
+        job.bench.device
+    )
     positions = bank_index.to(job.bench.device)
 
     def nearest(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:

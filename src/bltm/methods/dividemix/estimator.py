@@ -113,7 +113,8 @@ class DivideMixClassifier(NoisyLabelClassifier):
 
     Before each epoch both networks divide the examples by their losses; each then learns from the
     division that the other made, from clean labels as they are (refined by its own prediction) and
-    from the rest as if unlabelled, by MixMatch. The classifier is the sum of both networks' logits.
+    from the rest as if unlabelled, by MixMatch. The classifier is the mean of both networks'
+    logits.
 
     Parameters
     ----------

@@ -39,8 +39,9 @@ def warm_up_step(confidence_penalty: bool, modules: Modules, batch: Batch) -> to
 
 
 def ensemble_score(modules: Modules, batch: Batch) -> torch.Tensor:
-    """Return log-probabilities by the summed logits of both networks."""
-    return functional.log_softmax(sum(modules[name](batch.x) for name in NETWORKS), dim=1)
+    """Return log-probabilities by the mean logits of both networks."""
+    logits = torch.stack([modules[name](batch.x) for name in NETWORKS])
+    return functional.log_softmax(logits.mean(dim=0), dim=1)
 
 
 def learner(moment: Moment) -> int:
