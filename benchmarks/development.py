@@ -28,6 +28,7 @@ from bltm.core.matrix import sample_rows
 from bltm.core.posterior import right_label_posterior
 from bltm.core.random import stream
 from bltm.core.records import Examples, FloatArray, IntArray, Posterior, Split
+from bltm.core.tempering import POWER
 from bltm.data.registry import load_dataset
 from bltm.data.source import Source
 from bltm.data.splits import split_noisy
@@ -186,7 +187,7 @@ class Development:
     def judge(self, f: Probs, columns: Probs | None) -> dict[str, float]:
         """Return how well f, and the columns of T(x) of the given labels, find the wrong ones.
 
-        ``average_precision`` ranks by f·T, ``average_precision_half`` by f·√T and
+        ``average_precision`` ranks by f·T, ``average_precision_tempered`` by f·T^⅓ and
         ``average_precision_alone`` by f; ``noise_rate`` is the estimate, all on the training split.
         ``noisy_nll`` is the mean negative log-likelihood of the noisy labels of the validation
         split. Without a T, f is taken for the posterior of noisy labels.
@@ -200,8 +201,8 @@ class Development:
             right, likelihood = right_label_posterior(f, columns)
             suspicion = ranks["average_precision"] = 1.0 - right[everyone, labels][train]
             found["noise_rate"] = float(suspicion.mean())
-            half, _ = right_label_posterior(f, np.sqrt(columns))
-            ranks["average_precision_half"] = 1.0 - half[everyone, labels][train]
+            tempered, _ = right_label_posterior(f, columns**POWER)
+            ranks["average_precision_tempered"] = 1.0 - tempered[everyone, labels][train]
         if wrong.any():
             found |= {k: float(average_precision_score(wrong, rank)) for k, rank in ranks.items()}
         found["noisy_nll"] = -float(np.log(np.maximum(likelihood[validation], 1e-9)).mean())

@@ -66,10 +66,10 @@ TITLES = {
     "row_error": ("ℓ1 of T*(x)", 1, ".3f"),
     "average_precision": ("average precision, f·T", 1, ".3f"),
     "average_precision_alone": ("average precision, f alone", 1, ".3f"),
-    "average_precision_half": ("average precision, f·√T", 1, ".3f"),
+    "average_precision_tempered": ("average precision, f·T^⅓", 1, ".3f"),
     "average_precision_in_sample": ("average precision, f·T, in sample", 1, ".3f"),
     "average_precision_alone_in_sample": ("average precision, f alone, in sample", 1, ".3f"),
-    "average_precision_half_in_sample": ("average precision, f·√T, in sample", 1, ".3f"),
+    "average_precision_tempered_in_sample": ("average precision, f·T^⅓, in sample", 1, ".3f"),
     "noise_rate": ("estimated noise, %", 100, ".1f"),
     "noisy_nll": ("nats per held-out noisy label", 1, ".3f"),
 }

@@ -13,7 +13,7 @@ from bltm.audit.transitions import ClassTransition
 from bltm.core.errors import InputError
 from bltm.core.evidence import Evidence
 from bltm.core.records import Collected, Posterior, Split, Suspicion
-from bltm.core.tempering import Tempering, find_tempering, judge_given
+from bltm.core.tempering import POWER, Tempering, find_tempering, judge_given
 
 
 def evidence_of(problem: Problem, **parts: object) -> Evidence:
@@ -62,10 +62,10 @@ def test_a_fit_is_judged_out_of_sample_by_default() -> None:
     p_right, suggested = judge_given(
         PROBLEM.f.astype(np.float32), evidence.columns, PROBLEM.labels, tempering
     )
-    assert tempering.power == 0.5
+    assert tempering.power == POWER
     assert found.p_wrong == pytest.approx(1 - p_right, abs=1e-5)
     assert (found.suggested == suggested).all()
-    assert found.source.startswith("f·√T")
+    assert found.source.startswith("f·T^⅓")
     assert "out of sample" in found.source
     assert (found.ids == np.array(evidence.ids, dtype=object)).all()
     assert found.id_name == "name"
@@ -74,7 +74,7 @@ def test_a_fit_is_judged_out_of_sample_by_default() -> None:
     assert (audit(SimpleNamespace(evidence_=evidence)).p_wrong == found.p_wrong).all()
 
 
-def test_half_trust_in_t_changes_what_is_said_of_labels_and_not_of_t() -> None:
+def test_partial_trust_in_t_changes_what_is_said_of_labels_and_not_of_t() -> None:
     trusted = np.arange(4000) % 5 == 0
     evidence = evidence_of(PROBLEM, trusted=trusted)
     found = audit(evidence)

@@ -1,4 +1,4 @@
-"""T(x) trusted by half: the noise rate stays, against plain Python."""
+"""T(x) trusted by a third: the noise rate stays, against plain Python."""
 
 import math
 from dataclasses import dataclass
@@ -85,12 +85,12 @@ def test_against_bisection_in_plain_python() -> None:
     target, low, high = rate(1.0, 1.0), -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if rate(0.5, math.exp(middle)) < target else (low, middle)
+        low, high = (middle, high) if rate(POWER, math.exp(middle)) < target else (low, middle)
     found = problem.tempering()
-    assert found.power == 0.5
+    assert found.power == POWER
     assert found.log_odds == pytest.approx(low, abs=1e-5)
     expected = [
-        p_wrong_by_hand(f, column, label, 0.5, math.exp(low))
+        p_wrong_by_hand(f, column, label, POWER, math.exp(low))
         for f, column, label in zip(
             problem.f.tolist(),
             np.exp(problem.log_columns).tolist(),
@@ -165,7 +165,7 @@ def test_where_all_flips_are_alike_nothing_changes() -> None:
     T = np.full((4, 4), 0.1, np.float32) + 0.6 * np.eye(4, dtype=np.float32)
     problem = Judged(f, np.log(T.T[labels]), labels, np.ones(200), np.arange(200))
     found = problem.tempering()
-    assert found.log_odds == pytest.approx(-0.5 * math.log(7), abs=1e-5)
+    assert found.log_odds == pytest.approx((POWER - 1) * math.log(7), abs=1e-5)
     assert problem.p_right(found) == pytest.approx(problem.p_right(Tempering(1.0)), abs=1e-6)
 
 
@@ -203,7 +203,7 @@ def test_certain_labels_stay_certain_beside_doubtful_ones() -> None:
     log_columns[:2] = np.log(np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.4]], np.float32))
     mixed = Judged(problem.f, log_columns, problem.labels, problem.weights, problem.index)
     found = mixed.tempering()
-    assert found.power == 0.5
+    assert found.power == POWER
     assert (mixed.p_right(found)[2:] == 1.0).all()
     assert mixed.rate(found) == pytest.approx(mixed.rate(Tempering(1.0)), abs=1e-6)
 

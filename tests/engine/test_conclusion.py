@@ -41,7 +41,7 @@ def concluded(job: Job) -> FitResult:
 
 
 @pytest.mark.parametrize("folds", [0, 2])
-def test_half_trust_in_t_keeps_the_noise_rate_of_f_and_t(folds: int) -> None:
+def test_partial_trust_in_t_keeps_the_noise_rate_of_f_and_t(folds: int) -> None:
     job = some_job(folds)
     result = concluded(job)
     f = result.probs if result.out_of_sample is None else result.out_of_sample
@@ -55,7 +55,7 @@ def test_half_trust_in_t_keeps_the_noise_rate_of_f_and_t(folds: int) -> None:
     assert result.findings["noise_rate"] == pytest.approx(expected, abs=1e-6)
     assert np.abs(result.suspicion.values - as_it_is).max() > 0.02
     assert (result.suspicion.values[job.data.trusted] == 0).all()
-    assert "f·√T" in result.suspicion.source
+    assert "f·T^⅓" in result.suspicion.source
 
 
 @pytest.mark.parametrize("folds", [0, 2])

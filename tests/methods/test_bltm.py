@@ -49,3 +49,12 @@ def test_probabilities_are_those_of_the_mean_logits() -> None:
         logits = torch.stack([net(examples.values) for net in model.classifier_.networks]).mean(0)
     expected = logits.double().softmax(1).numpy()
     np.testing.assert_allclose(model.predict_proba(DATA.x), expected, atol=1e-6)
+
+
+def test_labels_are_judged_by_as_many_networks_as_answer() -> None:
+    model = fitted(audit_folds=2)
+    judges = [record["stage"] for record in model.history_ if record["stage"].startswith("audit")]
+    names = [f"audit/fold-{fold}/{number}" for fold in (1, 2) for number in (1, 2)]
+    assert list(dict.fromkeys(judges)) == names
+    planned = model.full_plan(108)[-2:]
+    assert [(stage.examples, stage.passes) for stage in planned] == [(54, 2), (54, 2)]

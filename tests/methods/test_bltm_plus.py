@@ -75,10 +75,12 @@ def test_rows_of_numbers_are_not_changed() -> None:
 
 
 def test_folds_of_an_audit_learn_as_long_as_all_rounds(stages: dict[str, Any]) -> None:
-    quick(augment="crop", audit_folds=2).fit(images(), DATA.y_noisy)
+    model = quick(augment="crop", audit_folds=2)
+    model.fit(images(), DATA.y_noisy)
     judges = [stage for name, (stage, _) in stages.items() if name.startswith("audit")]
     assert [stage.schedule.epochs for stage in judges] == [6, 6]
     assert all(stage.augment is not None for stage in judges)
+    assert [stage.schedule.epochs for stage in model.full_plan(108)[-2:]] == [6, 6]
 
 
 def test_it_takes_the_passes_of_bltm_v() -> None:

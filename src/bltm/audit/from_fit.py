@@ -69,7 +69,7 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
             "transition": T,
             "tempering": _tempering(evidence, f),
             "kind": "probability",
-            "source": f"f·√T with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
+            "source": f"f·T^⅓ with the fit's classifier and {name_of(T)}{seen_or_not(seen)}",
         }
     elif seen and evidence.out_of_sample is None:
         parts |= {

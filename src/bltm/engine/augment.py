@@ -71,7 +71,8 @@ AUGMENTATIONS: dict[str, Augmentation | None] = {
 def get_augmentation(name: str, input_shape: tuple[int, ...]) -> Augmentation | None:
     """Return the augmentation of a name for inputs of a shape; None leaves them as they are."""
     if name not in AUGMENTATIONS:
-        raise InputError("augment", f"unknown: {name!r}", f"Use one of {', '.join(AUGMENTATIONS)}.")
+        known = ", ".join(["auto", *AUGMENTATIONS])
+        raise InputError("augment", f"unknown: {name!r}", f"Use one of {known}.")
     if AUGMENTATIONS[name] is not None and len(input_shape) != 3:
         raise InputError(
             "augment",

@@ -70,7 +70,7 @@ def conclude_corrected(
     """Return the result of a method that has a classifier f and a transition T(x).
 
     The probability that a given label is wrong follows from
-    ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``, with T(x) trusted by half
+    ``P(y = i | x, noisy label) ∝ f_i(x) · T(x)[i, noisy label]``, with T(x) trusted by a third
     (:mod:`bltm.core.tempering`).
     """
     probs = network_probs(job, corrected.classifier)
@@ -82,7 +82,7 @@ def conclude_corrected(
     p_right, suggested = judge_given(f, columns, labels, tempering)
     where = "in sample" if unseen is None else "out of sample"
     suspicion = Suspicion(
-        1.0 - p_right, "probability", f"1 - P(given label | x, given label), f·√T, {where}"
+        1.0 - p_right, "probability", f"1 - P(given label | x, given label), f·T^⅓, {where}"
     )
     return _result(
         job,

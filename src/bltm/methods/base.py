@@ -124,11 +124,14 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_folds(self.audit_folds)
         if self.audit_folds == 0:
             return stages
-        longest = max(stages, key=lambda stage: stage.work)
-        schedule = replace(longest.schedule, lengths=())
         rest = n - n // self.audit_folds
-        fold = PlannedStage("audit", schedule, rest, longest.passes)
+        fold = self._judge(stages)._replace(examples=rest)
         return [*stages, *[fold] * self.audit_folds]
+
+    def _judge(self, stages: list[PlannedStage]) -> PlannedStage:
+        """Return about what is trained to judge the examples of a fold: the longest stage again."""
+        longest = max(stages, key=lambda stage: stage.work)
+        return longest._replace(stage="audit", schedule=replace(longest.schedule, lengths=()))
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
         """Return the architecture for inputs of a shape; the paper's ResNets for its preset.

@@ -15,6 +15,7 @@ from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage
+from bltm.engine.transition_model import Corrected
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
@@ -106,22 +107,38 @@ class BLTMClassifier(NoisyLabelClassifier):
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
         classifiers[-1] = result.classifier
-        last = f"round-{recipe.rounds}/correct"
-        schedule = job.settled(recipe.classifier, last)
-        if recipe.carry_on:
-            schedule = replace(schedule, epochs=recipe.rounds * schedule.epochs)
-        settled = replace(recipe, classifier=schedule)
-        return conclude_corrected(
+        return self._concluded(
             job,
-            replace(result, classifier=together(classifiers[-recipe.members :])),
-            refit=lambda rest, name: (
-                correct(rest, settled, name, result.transition, start).classifier
-            ),
+            recipe,
+            classifiers,
+            result,
+            start,
             posterior=posterior,
             distilled=collections[0],
             collected=collections[-1],
             findings={"collected": len(collected), "coverage": collected.coverage.tolist()},
         )
+
+    def _concluded(
+        self,
+        job: Job,
+        recipe: Recipe,
+        classifiers: list[nn.Module],
+        result: Corrected,
+        start: nn.Module | None,
+        **parts: Any,
+    ) -> FitResult:
+        """Let the last rounds answer together; labels are judged out of sample by as many."""
+        schedule = job.settled(recipe.classifier, f"round-{recipe.rounds}/correct")
+        judging = replace(recipe, classifier=recipe.judging(schedule))
+
+        def judge(rest: Job, name: str) -> nn.Module:
+            names = [f"{name}/{number}" for number in range(1, recipe.answering + 1)]
+            fits = [correct(rest, judging, each, result.transition, start) for each in names]
+            return together([fit.classifier for fit in fits])
+
+        answer = together(classifiers[-recipe.answering :])
+        return conclude_corrected(job, replace(result, classifier=answer), refit=judge, **parts)
 
     def plan(self, n: int) -> list[PlannedStage]:
         """Return the training stages, as if every training example were collected."""
@@ -142,6 +159,12 @@ class BLTMClassifier(NoisyLabelClassifier):
         if self.revision and not at_once:
             stages.append(PlannedStage("revise", recipe.revision, n))
         return stages
+
+    def _judge(self, stages: list[PlannedStage]) -> PlannedStage:
+        """Return the stage that judges a fold: classifiers like those that answer."""
+        recipe, _, _ = self._recipe()
+        schedule = recipe.judging(recipe.classifier)
+        return PlannedStage("audit", schedule, stages[-1].examples, recipe.answering)
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""

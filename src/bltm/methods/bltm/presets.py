@@ -63,6 +63,16 @@ class Recipe:
     revise_at_once: bool = True
     revision_rate: float = 1.0
 
+    @property
+    def answering(self) -> int:
+        """Return how many classifiers answer in the end."""
+        return min(self.members, self.rounds)
+
+    def judging(self, schedule: Schedule) -> Schedule:
+        """Return how long a classifier learns that judges labels which it has not seen."""
+        rounds = self.rounds if self.carry_on else 1
+        return replace(schedule, epochs=rounds * schedule.epochs)
+
     def with_overrides(
         self,
         epochs: int | None,
