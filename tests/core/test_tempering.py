@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bltm.core import blocks
 from bltm.core.posterior import given_and_best, right_label_posterior
-from bltm.core.tempering import POWER, Tempering, find_tempering, judge_given
+from bltm.core.tempering import FLOOR, POWER, Tempering, find_tempering, judge_given
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Judged:
     weights: np.ndarray
     index: np.ndarray
 
-    def tempering(self, power: float = POWER) -> Tempering:
+    def tempering(self, power: float = POWER, floor: float = FLOOR) -> Tempering:
         return find_tempering(
-            self.f, self.log_columns, self.labels, self.weights, self.index, power
+            self.f, self.log_columns, self.labels, self.weights, self.index, power, floor
         )
 
     def p_right(self, tempering: Tempering) -> np.ndarray:
@@ -55,10 +55,10 @@ POWERS = st.floats(0.05, 1.0)
 
 
 def p_wrong_by_hand(
-    f: list[float], column: list[float], label: int, power: float, k: float
+    f: list[float], column: list[float], label: int, power: float, k: float, floor: float
 ) -> float:
     joint = [
-        a * c**power * (1.0 if i == label else k)
+        a * max(c, floor / len(f)) ** power * (1.0 if i == label else k)
         for i, (a, c) in enumerate(zip(f, column, strict=True))
     ]
     total = sum(joint)
@@ -68,7 +68,7 @@ def p_wrong_by_hand(
 def test_against_bisection_in_plain_python() -> None:
     problem = drawn(3, 30, 4, 1.0)
 
-    def rate(power: float, k: float) -> float:
+    def rate(power: float, k: float, floor: float) -> float:
         wrong = [
             problem.weights[n]
             * p_wrong_by_hand(
@@ -77,20 +77,22 @@ def test_against_bisection_in_plain_python() -> None:
                 int(problem.labels[n]),
                 power,
                 k,
+                floor,
             )
             for n in problem.index
         ]
         return float(sum(wrong) / problem.weights[problem.index].sum())
 
-    target, low, high = rate(1.0, 1.0), -20.0, 20.0
+    target, low, high = rate(1.0, 1.0, 0.0), -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if rate(POWER, math.exp(middle)) < target else (low, middle)
+        below = rate(POWER, math.exp(middle), FLOOR) < target
+        low, high = (middle, high) if below else (low, middle)
     found = problem.tempering()
     assert found.power == POWER
     assert found.log_odds == pytest.approx(low, abs=1e-5)
     expected = [
-        p_wrong_by_hand(f, column, label, POWER, math.exp(low))
+        p_wrong_by_hand(f, column, label, POWER, math.exp(low), FLOOR)
         for f, column, label in zip(
             problem.f.tolist(),
             np.exp(problem.log_columns).tolist(),
@@ -110,10 +112,9 @@ def test_the_noise_rate_is_that_of_f_and_t(problem: Judged, power: float) -> Non
 
 @given(PROBLEMS)
 def test_a_power_of_one_is_f_and_t_as_they_are(problem: Judged) -> None:
-    found = problem.tempering(1.0)
-    assert found == Tempering(1.0, 0.0)
+    found = problem.tempering(1.0, floor=0.0)
     columns = np.exp(problem.log_columns)
-    assert (found.columns(columns, problem.labels) == columns).all()
+    assert (Tempering(1.0).columns(columns, problem.labels) == columns).all()
     right, _ = right_label_posterior(problem.f, columns)
     expected = right[np.arange(len(right)), problem.labels]
     assert problem.p_right(found) == pytest.approx(expected, abs=1e-6)
@@ -197,15 +198,18 @@ def test_where_no_label_is_in_doubt_t_is_left_as_it_is(case: str) -> None:
     assert problem.tempering() == Tempering(1.0, 0.0)
 
 
-def test_certain_labels_stay_certain_beside_doubtful_ones() -> None:
+def test_no_flip_is_impossible_because_an_estimate_says_so() -> None:
     problem = nothing_in_doubt()["no noise"]
     log_columns = problem.log_columns.copy()
     log_columns[:2] = np.log(np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.4]], np.float32))
     mixed = Judged(problem.f, log_columns, problem.labels, problem.weights, problem.index)
-    found = mixed.tempering()
-    assert found.power == POWER
-    assert (mixed.p_right(found)[2:] == 1.0).all()
-    assert mixed.rate(found) == pytest.approx(mixed.rate(Tempering(1.0)), abs=1e-6)
+    without, found = mixed.tempering(floor=0.0), mixed.tempering()
+    assert (mixed.p_right(Tempering(1.0))[2:] == 1.0).all()
+    assert (mixed.p_right(without)[2:] == 1.0).all()
+    assert (mixed.p_right(found)[2:] < 1.0).all()
+    for tempering in (without, found):
+        assert tempering.power == POWER
+        assert mixed.rate(tempering) == pytest.approx(mixed.rate(Tempering(1.0)), abs=1e-6)
 
 
 def test_a_tiny_probability_of_being_right_keeps_its_digits() -> None:

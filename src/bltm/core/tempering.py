@@ -4,6 +4,9 @@ Where a label went depends on the example in ways that an estimate knows less su
 ``f · T^β`` with a power below one ranks wrong labels better where people gave them, and no worse
 or little worse elsewhere (docs/audit.md has the figures). A power alone would change how many
 labels are held for wrong, so a constant beside it keeps the noise rate that f·T itself gives.
+
+Nor is any flip impossible because an estimate says so. The revision of BLTM-V cuts small entries
+off at zero, half of them on some data, and a zero would take its label for right whatever f says.
 """
 
 from __future__ import annotations
@@ -20,8 +23,12 @@ from bltm.core.posterior import Labels, Probs, given_and_best, right_label_poste
 
 Codes = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float64]
+# Log odds beyond which nothing changes any more.
+WIDEST = 80.0
 POWER = 1 / 3
 """The power of an estimated T(x): it is trusted by a third."""
+FLOOR = 0.03
+"""What all classes together have at least in a column of T(x), each the same share."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +41,16 @@ class Tempering:
         β, above 0; 1 leaves the columns as they are.
     log_odds
         log k, what is added to the log odds of every given label being wrong.
+    floor
+        What an entry counts for at least, times C.
     """
 
     power: float
     log_odds: float = 0.0
+    floor: float = 0.0
 
     def columns(self, columns: Probs, given: Codes) -> Probs:
-        """Return ``T(x)[i, given]^β · k^[i ≠ given]`` but for a common factor, shape (B, C).
+        """Return ``max(T(x)[i, given], floor/C)^β · k^[i ≠ given]`` but for a factor, shape (B, C).
 
         Parameters
         ----------
@@ -55,7 +65,8 @@ class Tempering:
         >>> Tempering(0.5).columns(columns, np.array([0])).astype(float).round(4).tolist()
         [[0.9, 0.1]]
         """
-        tempered = columns**self.power
+        floored: Probs = np.maximum(columns, np.float32(self.floor / columns.shape[1]))
+        tempered: Probs = floored**self.power
         b = np.arange(len(given))
         # Half of the constant on each side: as a whole it might leave the range of float32.
         half = exp(self.log_odds / 2)
@@ -72,11 +83,12 @@ def find_tempering(
     weights: FloatArray,
     index: NDArray[np.int64],
     power: float = POWER,
+    floor: float = FLOOR,
 ) -> Tempering:
     """Return the tempering under which as many labels are wrong as f·T says.
 
-    Where no label is in doubt (f or T excludes either the given label or all others, or there is
-    no example to count) there is no rate to keep, and f·T is left as it is.
+    Where f·T has no label in doubt, or holds all of them for wrong, there is no rate to keep, and
+    f·T is left as it is.
 
     Parameters
     ----------
@@ -90,8 +102,8 @@ def find_tempering(
         Weights in the noise rate, shape (N,).
     index
         The examples whose labels are in question, shape (M,): used ones that are not trusted.
-    power
-        The power of T(x).
+    power, floor
+        The power of T(x), and what its entries count for at least, times C.
 
     Examples
     --------
@@ -104,32 +116,26 @@ def find_tempering(
     ([0.947, 0.989], 0.968)
     >>> p_right, _ = judge_given(f, columns, labels, tempering)
     >>> p_right.astype(float).round(3).tolist(), round(float(p_right.mean()), 3)
-    ([0.982, 0.955], 0.968)
+    ([0.983, 0.953], 0.968)
     """
     from scipy.optimize import brentq
     from scipy.special import expit
 
     whole, tempered = (
-        _log_odds(f, log_columns, labels, index, Tempering(each)) for each in (1.0, power)
+        _log_odds(f, log_columns, labels, index, each)
+        for each in (Tempering(1.0), Tempering(power, floor=floor))
     )
     weight = weights[index]
-    open_labels = np.isfinite(whole) & np.isfinite(tempered) & (weight > 0)
-    if not open_labels.any():
-        return Tempering(1.0)
-    whole, tempered, weight = whole[open_labels], tempered[open_labels], weight[open_labels]
+    known = ~(np.isnan(whole) | np.isnan(tempered)) & (weight > 0)
+    whole, tempered, weight = whole[known], tempered[known], weight[known]
     wrong = weight @ expit(whole)
 
     def excess(log_odds: float) -> float:
         return float(weight @ expit(tempered + log_odds) - wrong)
 
-    # Each example by itself would need one of these; what all need together is between them.
-    needed = whole - tempered
-    low, high = float(needed.min()), float(needed.max())
-    if excess(low) >= 0:
-        return Tempering(power, low)
-    if excess(high) <= 0:
-        return Tempering(power, high)
-    return Tempering(power, float(brentq(excess, low, high)))
+    if not excess(-WIDEST) < 0.0 < excess(WIDEST):
+        return Tempering(1.0)
+    return Tempering(power, float(brentq(excess, -WIDEST, WIDEST)), floor)
 
 
 def judge_given(
@@ -156,7 +162,7 @@ def judge_given(
 def _log_odds(
     f: Probs, log_columns: Probs, labels: Codes, index: NDArray[np.int64], tempering: Tempering
 ) -> FloatArray:
-    """Return the log odds of labels being wrong, shape (M,); not finite where there is no doubt."""
+    """Return the log odds of labels being wrong, shape (M,); NaN where none is possible."""
     found = np.empty(len(index))
     for block in blocks(len(index), block_rows(f.shape[1])):
         at = index[block]
