@@ -231,7 +231,8 @@ def test_labels_are_judged_by_classifiers_that_have_not_seen_them(
     np.testing.assert_allclose(unseen.sum(axis=1), 1.0, atol=1e-5)
     assert "out of sample" in folded.suspicion_.source
     assert (unseen != folded.probs_).any()
-    stages = {line["stage"] for line in folded.history_}
+    # A fold may be judged by several networks, each with a stage of its own.
+    stages = {"/".join(line["stage"].split("/")[:2]) for line in folded.history_}
     assert {"audit/fold-1", "audit/fold-2"} <= stages
     again = fit_in(tmp_path, tiny(name, audit_folds=2))
     taken = fit_in(tmp_path, tiny(name, audit_folds=2))

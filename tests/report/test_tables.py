@@ -39,7 +39,7 @@ def test_accuracy__is_in_the_paper_s_order_with_bounds_and_oracles_apart() -> No
         ["CE on the right labels (ceiling)", "CE (floor)"],
         ["GCE", "APL", "Decoupling", "MentorNet", "Co-teaching", "Co-teaching+", "Joint", "DMI"]
         + ["Forward", "Reweight", "S2E", "T-Revision", "PTD", "PTD-V", "DivideMix"],
-        ["BLTM", "BLTM-V"],
+        ["BLTM", "BLTM-V", "BLTM+"],
         ["Relabelled"],
         ["Forward, true T"],
     ]
