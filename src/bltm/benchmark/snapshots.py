@@ -44,14 +44,14 @@ class Snapshot:
         if members == ["classifier"]:
             # The others of an ensemble were ready before.
             networks = [last_member(classifier)]
-        elif isinstance(classifier, Ensemble):
+        elif members and isinstance(classifier, Ensemble):
             # In the order in which the stage has them, which is that of the ensemble.
             networks = list(classifier.networks)
         else:
             return False
-        for name, network in zip(members, networks, strict=bool(members)):
+        for name, network in zip(members, networks, strict=True):
             network.load_state_dict(self.artifact.part(name))
-        return bool(members)
+        return True
 
     def load_transition(self, transition: nn.Module | None) -> bool:
         """Put T(x) as it was into a model like the one that the method ended with, if it fits."""
