@@ -1,7 +1,7 @@
 """What stages can ask of the loop beside a loss for each example."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -179,21 +179,29 @@ def test_late_momentum_changes_adam_at_the_milestone() -> None:
     assert rates == pytest.approx([0.01, 0.01, 0.01, 0.005])
 
 
+@pytest.mark.parametrize("choose", ["accuracy", "loss"])
 @pytest.mark.parametrize("lengths", [(1, 2, 8), (8, 2, 1)])
-def test_noisy_validation_chooses_the_length(lengths: tuple[int, ...]) -> None:
-    job = tiny_job(n=200)
-    schedule = Schedule(1, 0.02, "adamw", "one-cycle", batch_size=32, lengths=lengths)
+def test_noisy_validation_chooses_the_length(
+    lengths: tuple[int, ...], choose: Literal["accuracy", "loss"]
+) -> None:
+    job = tiny_job(n=200, seed=7)
+    schedule = Schedule(
+        1, 0.02, "adamw", "one-cycle", batch_size=32, lengths=lengths, choose=choose
+    )
     classifier = job.new_classifier("stage")
     outcome = job.train(
         "stage", {"classifier": classifier}, cross_entropy_step, schedule, score=noisy_label_score
     )
     tried = {o.epochs: o.metrics for o in job.bench.outcomes}
     assert sorted(tried) == [1, 2, 8]
-    ranked = max(tried, key=lambda e: (tried[e]["val_accuracy"], -tried[e]["val_loss"]))
+    by_loss = min(tried, key=lambda e: tried[e]["val_loss"])
+    by_accuracy = max(tried, key=lambda e: (tried[e]["val_accuracy"], -tried[e]["val_loss"]))
+    assert by_loss != by_accuracy
+    ranked = by_loss if choose == "loss" else by_accuracy
     assert outcome.epochs == ranked == job.bench.lengths["stage"]
     assert sum(o.examples_seen for o in job.bench.outcomes) == 11 * len(job.split.train)
     # The weights are those of the chosen length, trained from the common start.
-    alone = tiny_job(n=200)
+    alone = tiny_job(n=200, seed=7)
     other = alone.new_classifier("stage")
     one = replace(schedule, epochs=ranked, lengths=())
     alone.train(

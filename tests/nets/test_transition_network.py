@@ -268,3 +268,28 @@ def test_trained_network_beats_the_best_class_dependent_matrix(kind: Any) -> Non
     with torch.no_grad():
         error = (network.matrix(network.features(x)) - T).abs().mean()
     assert error < 0.5 * (base - T).abs().mean()
+
+
+@pytest.mark.parametrize("kind", ["dense", "parts"])
+@torch.no_grad()
+def test_a_shrunk_head_departs_less_from_its_base(kind: str) -> None:
+    features = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    base = random_base(0, 3)
+    whole = make_head(kind, 4, 3).matrix(features)
+    departures = []
+    for share in (1.0, 0.5, 0.0):
+        head = make_head(kind, 4, 3)
+        head.shrink(share)
+        departures.append(float((head.matrix(features) - base).abs().sum()))
+        if share == 1.0:
+            assert torch.equal(head.matrix(features), whole)
+    assert departures[0] > departures[1] > departures[2]
+    assert departures[2] == pytest.approx(0.0, abs=1e-4)
+
+
+def test_half_of_a_dense_head_is_the_geometric_mean_with_its_base() -> None:
+    features = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    head = make_head("dense", 4, 3)
+    expected = normalise_rows((head.matrix(features) * random_base(0, 3)).sqrt())
+    head.shrink(0.5)
+    torch.testing.assert_close(head.matrix(features), expected)

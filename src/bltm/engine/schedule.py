@@ -42,6 +42,8 @@ class Schedule:
     lengths
         When given, training is done anew for each of these numbers of epochs, in place of
         ``epochs``, and noisy validation data chooses.
+    choose
+        By what it chooses a length: the best "accuracy" or the least "loss".
     min_steps
         Small data sets get smaller batches, and more epochs until this many steps are made; tiny
         ones, with fewer examples than that, a step for each example.
@@ -66,6 +68,7 @@ class Schedule:
     late_momentum: float | None = None
     clip: float | None = None
     lengths: tuple[int, ...] = ()
+    choose: Literal["accuracy", "loss"] = "accuracy"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):

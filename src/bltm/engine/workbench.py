@@ -128,7 +128,7 @@ class Workbench:
             start.restore(stage.modules)
             name = f"{stage.name}/{schedule.epochs}-epochs"
             outcome = self._fit_once(replace(stage, name=name, schedule=schedule))
-            if improves(outcome.metrics, best, "accuracy"):
+            if improves(outcome.metrics, best, schedule.choose):
                 best, chosen = Best.of(stage.modules, schedule.epochs, outcome.metrics), outcome
         assert best is not None
         best.restore(stage.modules)

@@ -7,13 +7,14 @@ of keeps a sane row, and learn how T*(x) departs from it. What they share::
     log_columns(features, noisy_labels) -> log T[b, :, ỹ_b], shape (B, C)
     matrix(features)                   -> T, shape (B, C, C)
     log_noisy(features, log_probs)     -> log (p · T), shape (B, C)
+    shrink(share)                      -> leaves a share of the departure from the base
 
 The strain is the squared departure from the base: of the row y*_b, and the sum over the other rows.
 Nothing in the data speaks of those at x; unless they are held to the base they extrapolate freely,
 and then any label can be explained as the corruption of another class.
 
-The last three take ``revise``, a map from row-stochastic matrices (..., C, C) to such matrices that
-is the same for all instances (the "-V" of BLTM-V).
+Columns, matrix and noisy take ``revise``, a map from row-stochastic matrices (..., C, C) to such
+matrices that is the same for all instances (the "-V" of BLTM-V).
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ class TransitionHead(nn.Module):
         self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
     ) -> torch.Tensor:
         """Return ``log (p · T)`` for class probabilities p given by their logs, both (B, C)."""
+        raise NotImplementedError
+
+    def shrink(self, share: float) -> None:
+        """Leave a share of the departure from the base, in place; at 0 T(x) is the base."""
         raise NotImplementedError
 
 
@@ -154,6 +159,12 @@ class DenseHead(TransitionHead):
         """Return ``log (p · T)``, shape (B, C)."""
         log_T = log_entries(self.matrix(features, revise))
         return (log_probs[:, :, None] + log_T).logsumexp(1)
+
+    @torch.no_grad()
+    def shrink(self, share: float) -> None:
+        """Leave a share of the departure from the base, in place; at 0 T(x) is the base."""
+        self.residual.weight.mul_(share)
+        self.residual.bias.mul_(share)
 
     def _residuals(self, features: torch.Tensor) -> torch.Tensor:
         residuals: torch.Tensor = self.residual(features)
@@ -245,6 +256,11 @@ class PartsHead(TransitionHead):
         for weight, part in zip(mixture.T, self._matrices(revise), strict=True):
             noisy = noisy + weight[:, None] * (probs @ part)
         return log_entries(noisy)
+
+    @torch.no_grad()
+    def shrink(self, share: float) -> None:
+        """Leave a share of the departure from the base, in place; at 0 T(x) is the base."""
+        self.parts.mul_(share)
 
     def _matrices(self, revise: Revise) -> torch.Tensor:
         """Return the parts A_k, shape (K, C, C).

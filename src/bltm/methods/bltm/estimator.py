@@ -19,6 +19,7 @@ from bltm.engine.transition_model import Corrected
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
+from bltm.methods.bltm.hold_back import hold_back
 from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
 from bltm.methods.bltm.revise import revise
@@ -86,6 +87,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         evidence = posterior
         classifiers: list[nn.Module] = []
         collections: list[Collected] = []
+        departure: list[float] = []
         for number in range(1, recipe.rounds + 1):
             name = f"round-{number}"
             if classifiers:
@@ -98,12 +100,15 @@ class BLTMClassifier(NoisyLabelClassifier):
             transition = learn_transition(
                 plain, recipe, f"{name}/transition", collected, base, start
             )
+            if recipe.residual and classifiers:
+                departure.append(hold_back(job, transition.network, evidence))
             begin = classifiers[-1] if recipe.carry_on and classifiers else start
             if self.revision and recipe.revise_at_once:
                 result = revise(job, recipe, f"{name}/revise", transition, begin)
             else:
                 result = correct(job, recipe, f"{name}/correct", transition, begin)
             classifiers.append(result.classifier)
+            recipe = replace(recipe, classifier=job.settled(recipe.classifier, f"{name}/correct"))
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
         classifiers[-1] = result.classifier
@@ -116,7 +121,11 @@ class BLTMClassifier(NoisyLabelClassifier):
             posterior=posterior,
             distilled=collections[0],
             collected=collections[-1],
-            findings={"collected": len(collected), "coverage": collected.coverage.tolist()},
+            findings={
+                "collected": len(collected),
+                "coverage": collected.coverage.tolist(),
+                "departure": departure,
+            },
         )
 
     def _concluded(
@@ -129,8 +138,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         **parts: Any,
     ) -> FitResult:
         """Let the last rounds answer together; labels are judged out of sample by as many."""
-        schedule = job.settled(recipe.classifier, f"round-{recipe.rounds}/correct")
-        judging = replace(recipe, classifier=recipe.judging(schedule))
+        judging = replace(recipe, classifier=recipe.judging())
 
         def judge(rest: Job, name: str) -> nn.Module:
             names = [f"{name}/{number}" for number in range(1, recipe.answering + 1)]
@@ -156,6 +164,8 @@ class BLTMClassifier(NoisyLabelClassifier):
             stages.append(PlannedStage(f"{name}/transition", recipe.transition, n))
             schedule = recipe.revision if at_once else recipe.classifier
             stages.append(PlannedStage(f"{name}/{'revise' if at_once else 'correct'}", schedule, n))
+            # The first round has chosen the length.
+            recipe = replace(recipe, classifier=replace(recipe.classifier, lengths=()))
         if self.revision and not at_once:
             stages.append(PlannedStage("revise", recipe.revision, n))
         return stages
@@ -163,8 +173,7 @@ class BLTMClassifier(NoisyLabelClassifier):
     def _judge(self, stages: list[PlannedStage]) -> PlannedStage:
         """Return the stage that judges a fold: classifiers like those that answer."""
         recipe, _, _ = self._recipe()
-        schedule = recipe.judging(recipe.classifier)
-        return PlannedStage("audit", schedule, stages[-1].examples, recipe.answering)
+        return PlannedStage("audit", recipe.judging(), stages[-1].examples, recipe.answering)
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""

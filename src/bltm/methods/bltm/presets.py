@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bltm.engine.protocol import CYCLE
+from bltm.engine.protocol import CYCLE, LENGTHS
 from bltm.engine.schedule import Schedule
 
 
@@ -15,7 +15,8 @@ class Recipe:
     Attributes
     ----------
     warm_up, transition, classifier, revision
-        Schedules of the four networks' training.
+        Schedules of the four networks' training. Where the classifier's has several lengths, the
+        first round chooses for all.
     collector
         Name of the rule that collects Bayes labels.
     folds
@@ -68,10 +69,10 @@ class Recipe:
         """Return how many classifiers answer in the end."""
         return min(self.members, self.rounds)
 
-    def judging(self, schedule: Schedule) -> Schedule:
+    def judging(self) -> Schedule:
         """Return how long a classifier learns that judges labels which it has not seen."""
         rounds = self.rounds if self.carry_on else 1
-        return replace(schedule, epochs=rounds * schedule.epochs)
+        return replace(self.classifier, epochs=rounds * self.classifier.epochs, lengths=())
 
     def with_overrides(
         self,
@@ -119,8 +120,9 @@ _CYCLE = replace(CYCLE, lengths=(), select="last")
 
 DEFAULT = Recipe(
     warm_up=_CYCLE,
-    transition=_CYCLE,
-    classifier=_CYCLE,
+    # With 12 epochs as elsewhere the budget would not hold where all examples are collected.
+    transition=replace(_CYCLE, epochs=10),
+    classifier=replace(_CYCLE, lengths=LENGTHS[1:], choose="loss"),
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
     rounds=3,
