@@ -18,7 +18,6 @@ suspicion finds the wrong labels of the training part.
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 import warnings
@@ -26,22 +25,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
-from torch import nn
 
 from bltm.core.errors import CollapseWarning, CoverageWarning
 from bltm.core.random import stream
 from bltm.data.registry import load_dataset
-from bltm.engine.devices import make_fabric
-from bltm.engine.predict import predict
 from bltm.methods.registry import make_method
 from bltm.noise import NoisyLabels, make_noise
+from embed import EPOCHS, Problem, embed, halves
 from harness import append_row, mean_and_spread, read_rows
 
 RESULTS = Path(__file__).parent / "results" / "confirmation.jsonl"
@@ -57,16 +53,7 @@ TITLES = {
 TEST_SHARE = 0.3
 IMAGES = 10_000
 # The network that makes the embeddings; grids and cells of trials have other seeds.
-EMBEDDER_SEED, EMBEDDER_EPOCHS = 1_000, 12
-
-
-class Problem(NamedTuple):
-    """Examples and right labels, for training and for testing."""
-
-    x: Any
-    y: Any
-    x_test: Any
-    y_test: Any
+EMBEDDER_SEED = 1_000
 
 
 def split_rows(load: Callable[..., Any], seed: int, options: argparse.Namespace) -> Problem:
@@ -93,37 +80,15 @@ def embeddings(seed: int, options: argparse.Namespace) -> Problem:
     They stand for features from somebody else's network: it was trained on other images and their
     right labels, once for all seeds. The choice of the recipe has not seen these images either.
     """
-    epochs = options.epochs or EMBEDDER_EPOCHS
-    path = options.work / f"embeddings-{2 * options.images}-{epochs}.npz"
+    path = options.work / f"embeddings-{2 * options.images}-{options.epochs or EPOCHS}.npz"
     if not path.exists():
-        embed(path, 2 * options.images, epochs)
-    with np.load(path) as file:
-        features, labels = file["features"], file["labels"]
+        bundle = load_dataset("cifar10")
+        assert bundle.test is not None
+        chosen = stream(EMBEDDER_SEED, "images").permutation(len(bundle.train))
+        learned = bundle.train.take(np.sort(chosen[: 2 * options.images]))
+        embed(path, learned, bundle.test, EMBEDDER_SEED, options.epochs)
     half = options.images // 2
-    x, x_test, y, y_test = train_test_split(
-        features, labels, train_size=half, test_size=half, stratify=labels, random_state=seed
-    )
-    scaler = StandardScaler().fit(x)
-    return Problem(scaler.transform(x), y, scaler.transform(x_test), y_test)
-
-
-def embed(path: Path, images: int, epochs: int) -> None:
-    """Write what the last layer of a network gets to see of CIFAR-10's test images."""
-    bundle = load_dataset("cifar10")
-    assert bundle.test is not None
-    chosen = stream(EMBEDDER_SEED, "images").permutation(len(bundle.train))[:images]
-    estimator = make_method(
-        "cross-entropy", net="compact", epochs=epochs, random_state=EMBEDDER_SEED
-    ).fit(bundle.train.take(np.sort(chosen)))
-    network: Any = estimator.classifier_
-    network.fc = nn.Identity()
-    every = np.arange(len(bundle.test))
-    features = predict(network, estimator.encoder_.encode(bundle.test), every, make_fabric())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Another process, or one that was stopped, must not leave half a file.
-    part = path.with_suffix(f".{os.getpid()}.npz")
-    np.savez(part, features=features.numpy(), labels=np.asarray(bundle.test.labels))
-    part.replace(path)
+    return halves(path, half, half, seed)
 
 
 # How a data set is made from a seed, and how many seeds it gets by default.

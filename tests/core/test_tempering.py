@@ -236,3 +236,15 @@ def test_among_equals_the_given_label_is_the_most_probable() -> None:
     p_given, best = given_and_best(right, np.array([2, 1]))
     assert p_given == pytest.approx([0.4, 0.2])
     assert best.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.6])
+def test_as_many_labels_are_wrong_as_expected_and_their_order_stays(rate: float) -> None:
+    problem = drawn(5, 200, 4, 1.0)
+    # Examples that are not in question do not count.
+    expected = np.where(np.isin(np.arange(200), problem.index), rate, 0.9).astype(np.float32)
+    arguments = (problem.f, problem.log_columns, problem.labels, problem.weights, problem.index)
+    tempering = find_tempering(*arguments, expected=expected)
+    assert problem.rate(tempering) == pytest.approx(rate, abs=1e-5)
+    before, after = problem.p_right(problem.tempering()), problem.p_right(tempering)
+    assert np.diff(after[np.argsort(before)].astype(np.float64)).min() > -1e-6

@@ -41,7 +41,7 @@ def concluded(job: Job) -> FitResult:
 
 
 @pytest.mark.parametrize("folds", [0, 2])
-def test_partial_trust_in_t_keeps_the_noise_rate_of_f_and_t(folds: int) -> None:
+def test_as_many_labels_are_wrong_as_f_and_t_expect_before_they_see_them(folds: int) -> None:
     job = some_job(folds)
     result = concluded(job)
     f = result.probs if result.out_of_sample is None else result.out_of_sample
@@ -51,8 +51,15 @@ def test_partial_trust_in_t_keeps_the_noise_rate_of_f_and_t(folds: int) -> None:
     as_it_is = 1 - right[np.arange(N), job.data.labels]
     as_it_is[job.data.trusted] = 0.0
     used = job.split.all
-    expected = np.average(as_it_is[used], weights=job.data.weights[used])
-    assert result.findings["noise_rate"] == pytest.approx(expected, abs=1e-6)
+    T = job.outputs(Tilted()).numpy()
+    expected = np.array([sum(f[n, i] * (1 - T[n, i, i]) for i in range(3)) for n in range(N)])
+    np.testing.assert_allclose(result.expected, expected, atol=1e-6)
+    expected[job.data.trusted] = 0.0
+    rate = np.average(expected[used], weights=job.data.weights[used])
+    assert result.findings["noise_rate"] == pytest.approx(rate, abs=1e-6)
+    assert rate != pytest.approx(
+        np.average(as_it_is[used], weights=job.data.weights[used]), abs=1e-3
+    )
     assert np.abs(result.suspicion.values - as_it_is).max() > 0.02
     assert (result.suspicion.values[job.data.trusted] == 0).all()
     assert "f·T^⅓" in result.suspicion.source

@@ -99,6 +99,7 @@ def test_rows_and_columns_are_those_of_the_matrix(
         index = torch.arange(n)
         torch.testing.assert_close(head.rows(features, labels)[0], T[index, labels].log())
         torch.testing.assert_close(head.log_columns(features, labels), T[index, :, labels].log())
+        torch.testing.assert_close(head.diagonal(features), torch.einsum("bii->bi", T))
 
 
 @settings(max_examples=30, deadline=None)

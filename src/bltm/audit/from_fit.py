@@ -128,7 +128,14 @@ def _tempering(evidence: Evidence, f: Floats) -> Tempering:
     assert evidence.columns is not None
     used = evidence.split.all
     in_question = used[~evidence.trusted[used]]
-    return find_tempering(f, evidence.columns, evidence.labels, evidence.weights, in_question)
+    return find_tempering(
+        f,
+        evidence.columns,
+        evidence.labels,
+        evidence.weights,
+        in_question,
+        expected=evidence.expected,
+    )
 
 
 def _known_parts(evidence: Evidence, labels: Codes) -> KnownParts:

@@ -51,6 +51,8 @@ class Evidence:
         log T(x)[:, given label], shape (N, C); None for methods without a transition.
     rows
         T(x)[i, :] for the most probable right label i, shape (N, C); None likewise.
+    expected
+        How probably each label is wrong by f and T(x) before it is seen, shape (N,); None likewise.
     support
         Positions of the nearest collected examples that have that label as Bayes label, shape
         (N, 3), -1 for none; None for methods that collect nothing.
@@ -73,6 +75,7 @@ class Evidence:
     out_of_sample: Probs | None = None
     columns: Probs | None = None
     rows: Probs | None = None
+    expected: Probs | None = None
     support: IntArray | None = None
     posterior: Posterior | None = None
     distilled: Collected | None = None
@@ -94,6 +97,7 @@ class Evidence:
             out_of_sample=result.out_of_sample,
             columns=result.columns,
             rows=result.rows,
+            expected=result.expected,
             support=result.support,
             posterior=result.posterior,
             distilled=result.distilled,

@@ -189,6 +189,7 @@ class FitResult:
     out_of_sample: NDArray[np.float32] | None = None
     columns: NDArray[np.float32] | None = None
     rows: NDArray[np.float32] | None = None
+    expected: NDArray[np.float32] | None = None
     support: IntArray | None = None
     findings: dict[str, Any] = field(default_factory=dict)
 

@@ -3,7 +3,9 @@
 Where a label went depends on the example in ways that an estimate knows less surely than it says.
 ``f · T^β`` with a power below one ranks wrong labels better where people gave them, and no worse
 or little worse elsewhere (docs/audit.md has the figures). A power alone would change how many
-labels are held for wrong, so a constant beside it keeps the noise rate that f·T itself gives.
+labels are held for wrong, so a constant beside it sets the noise rate: to what f and T(x) expect
+before they see the labels, the mean of ``Σ_i f_i(x) · (1 - T(x)[i, i])``. A classifier that has
+learned some wrong labels by heart holds them for right once it sees them.
 
 Nor is any flip impossible because an estimate says so. The revision of BLTM-V cuts small entries
 off at zero, half of them on some data, and a zero would take its label for right whatever f says.
@@ -84,11 +86,12 @@ def find_tempering(
     index: NDArray[np.int64],
     power: float = POWER,
     floor: float = FLOOR,
+    expected: Probs | None = None,
 ) -> Tempering:
-    """Return the tempering under which as many labels are wrong as f·T says.
+    """Return the tempering under which as many labels are wrong as f and T(x) expect.
 
-    Where f·T has no label in doubt, or holds all of them for wrong, there is no rate to keep, and
-    f·T is left as it is.
+    Where they expect no label to be wrong, or all of them, there is no rate to keep, and f·T is
+    left as it is.
 
     Parameters
     ----------
@@ -104,6 +107,9 @@ def find_tempering(
         The examples whose labels are in question, shape (M,): used ones that are not trusted.
     power, floor
         The power of T(x), and what its entries count for at least, times C.
+    expected
+        How probably each label is wrong before it is seen, shape (N,). Without it as many labels
+        are wrong as f·T makes of the given ones.
 
     Examples
     --------
@@ -128,7 +134,7 @@ def find_tempering(
     weight = weights[index]
     known = ~(np.isnan(whole) | np.isnan(tempered)) & (weight > 0)
     whole, tempered, weight = whole[known], tempered[known], weight[known]
-    wrong = weight @ expit(whole)
+    wrong = weight @ (expit(whole) if expected is None else expected[index][known])
 
     def excess(log_odds: float) -> float:
         return float(weight @ expit(tempered + log_odds) - wrong)

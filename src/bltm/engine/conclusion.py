@@ -78,7 +78,8 @@ def conclude_corrected(
     columns = corrected.columns.numpy()
     f, labels = probs if unseen is None else unseen, job.data.labels
     in_question = job.split.all[~job.data.trusted[job.split.all]]
-    tempering = find_tempering(f, columns, labels, job.data.weights, in_question)
+    expected = _expected(job, corrected.transition, f)
+    tempering = find_tempering(f, columns, labels, job.data.weights, in_question, expected=expected)
     p_right, suggested = judge_given(f, columns, labels, tempering)
     where = "in sample" if unseen is None else "out of sample"
     suspicion = Suspicion(
@@ -93,6 +94,7 @@ def conclude_corrected(
         transition=corrected.transition,
         columns=columns,
         rows=_rows(job, corrected.transition, suggested),
+        expected=expected,
         out_of_sample=unseen,
         support=None
         if collected is None
@@ -123,6 +125,13 @@ def _rows(job: Job, transition: Transition, labels: NDArray[np.int64]) -> Probs:
     wanted = torch.from_numpy(labels)
     rows = job.outputs(transition, lambda x, index: transition.rows(x, wanted[index].to(x.device)))
     return rows.numpy()
+
+
+def _expected(job: Job, transition: Transition, f: Probs) -> Probs:
+    """Return ``Σ_i f_i(x) · (1 - T(x)[i, i])``, P(label is wrong | x), of all N examples."""
+    kept = job.outputs(transition, lambda x, _: transition.diagonal(x)).numpy()
+    expected: Probs = np.einsum("nc,nc->n", f, 1.0 - kept)
+    return expected
 
 
 def _result(

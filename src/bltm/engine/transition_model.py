@@ -27,6 +27,11 @@ class Transition(nn.Module):
         T: torch.Tensor = self(x)
         return T[torch.arange(len(T), device=T.device), labels]
 
+    def diagonal(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the diagonal of T(x_b), shape (B, C)."""
+        T: torch.Tensor = self(x)
+        return T.diagonal(dim1=1, dim2=2)
+
     def log_columns(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the log of column ``labels[b]`` of T(x_b), shape (B, C)."""
         T: torch.Tensor = self(x)
@@ -87,6 +92,10 @@ class TransitionModel(Transition):
     def rows(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return row ``labels[b]`` of T*(x_b), shape (B, C)."""
         return self.network.head.matrix_rows(self.network.features(x), labels, self.revision)
+
+    def diagonal(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the diagonal of T*(x_b), shape (B, C)."""
+        return self.network.head.diagonal(self.network.features(x), self.revision)
 
     def log_columns(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Return the log of column ``labels[b]`` of T*(x_b), shape (B, C)."""

@@ -71,6 +71,10 @@ class TransitionHead(nn.Module):
         T = self.matrix(features, revise)
         return T[torch.arange(len(T), device=T.device), bayes_labels]
 
+    def diagonal(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
+        """Return the diagonal of T, shape (B, C)."""
+        return self.matrix(features, revise).diagonal(dim1=1, dim2=2)
+
     def log_noisy(
         self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None
     ) -> torch.Tensor:
@@ -246,6 +250,11 @@ class PartsHead(TransitionHead):
         """Return ``T[b, y*_b, :]``, shape (B, C), without T."""
         mixture = self._log_mixture(features).exp()
         return torch.einsum("bk,kbj->bj", mixture, self._matrices(revise)[:, bayes_labels])
+
+    def diagonal(self, features: torch.Tensor, revise: Revise = None) -> torch.Tensor:
+        """Return the diagonal of T, shape (B, C), without T."""
+        diagonals = self._matrices(revise).diagonal(dim1=1, dim2=2)
+        return self._log_mixture(features).exp() @ diagonals
 
     def log_noisy(
         self, features: torch.Tensor, log_probs: torch.Tensor, revise: Revise = None

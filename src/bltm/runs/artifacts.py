@@ -16,7 +16,7 @@ from bltm.engine.store import Artifact, read_artifact, write_artifact
 
 # Arrays of which some methods have none.
 COLLECTIONS = ("distilled", "collected")
-OPTIONAL = ("out_of_sample", "columns", "rows", "support")
+OPTIONAL = ("out_of_sample", "columns", "rows", "expected", "support")
 
 
 def write_evidence(evidence: Evidence, path: Path) -> None:

@@ -100,7 +100,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             transition = learn_transition(
                 plain, recipe, f"{name}/transition", collected, base, start
             )
-            if recipe.residual and classifiers:
+            if recipe.hold_back and classifiers:
                 departure.append(hold_back(job, transition.network, evidence))
             begin = classifiers[-1] if recipe.carry_on and classifiers else start
             if self.revision and recipe.revise_at_once:

@@ -33,6 +33,8 @@ class Recipe:
     penalty
         Weights of the squared departure from that matrix in the transition network's loss: in the
         row of the Bayes label, and in the other rows, of which x says nothing.
+    hold_back
+        Whether T*(x) departs from that matrix only as far as held-out noisy labels bear it out.
     members
         How many of the last rounds' classifiers predict together, as the mean of their logits.
     carry_on
@@ -58,6 +60,7 @@ class Recipe:
     start_from_warm_up: bool = True
     residual: bool = False
     penalty: tuple[float, float] = (0.0, 0.0)
+    hold_back: bool = False
     members: int = 1
     carry_on: bool = False
     augment_all: bool = True
@@ -130,6 +133,7 @@ DEFAULT = Recipe(
     start_from_warm_up=False,
     residual=True,
     penalty=(1e-2, 1e-1),
+    hold_back=True,
     revise_at_once=False,
     revision_rate=5.0,
 )
