@@ -1,7 +1,13 @@
 """Settings for all tests: generated examples are the same in every run, and no test is timed."""
 
+import signal
+
 import pytest
 from hypothesis import settings
+
+# In the background of a shell SIGINT is ignored, by all processes that tests start, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
