@@ -78,7 +78,8 @@ def conclude_corrected(
     columns = corrected.columns.numpy()
     f, labels = probs if unseen is None else unseen, job.data.labels
     in_question = job.split.all[~job.data.trusted[job.split.all]]
-    expected = _expected(job, corrected.transition, f)
+    # A revision is learned with labels that the classifier knows, and takes some noise for right.
+    expected = _expected(job, corrected.transition.unrevised, f)
     tempering = find_tempering(f, columns, labels, job.data.weights, in_question, expected=expected)
     p_right, suggested = judge_given(f, columns, labels, tempering)
     where = "in sample" if unseen is None else "out of sample"

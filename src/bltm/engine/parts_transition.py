@@ -72,6 +72,11 @@ class PartsTransition(Transition):
         self.register_buffer("matrices", matrices.float())
         self.revision = revision
 
+    @property
+    def unrevised(self) -> Transition:
+        """Return T(x) as it was before a revision."""
+        return PartsTransition(self.trunk, self.parts, self.matrices)
+
     def coefficients(self, x: torch.Tensor) -> torch.Tensor:
         """Return w(x), shape (B, r)."""
         return coefficients(self.trunk(x).float(), self.parts)

@@ -27,6 +27,11 @@ class Transition(nn.Module):
         T: torch.Tensor = self(x)
         return T[torch.arange(len(T), device=T.device), labels]
 
+    @property
+    def unrevised(self) -> Transition:
+        """Return T(x) as it was before a revision."""
+        return self
+
     def diagonal(self, x: torch.Tensor) -> torch.Tensor:
         """Return the diagonal of T(x_b), shape (B, C)."""
         T: torch.Tensor = self(x)
@@ -60,6 +65,11 @@ class ClassTransition(Transition):
         self.revision = revision
 
     @property
+    def unrevised(self) -> Transition:
+        """Return T as it was before a revision."""
+        return ClassTransition(self.T)
+
+    @property
     def matrix(self) -> torch.Tensor:
         """Return T, revised where there is a revision, shape (C, C)."""
         revised: torch.Tensor = self.T if self.revision is None else self.revision(self.T)
@@ -84,6 +94,11 @@ class TransitionModel(Transition):
     def __init__(self, network: TransitionNetwork, revision: Revision | None = None) -> None:
         super().__init__()
         self.network, self.revision = network, revision
+
+    @property
+    def unrevised(self) -> Transition:
+        """Return T*(x) as it was before a revision."""
+        return TransitionModel(self.network)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return T*(x), shape (B, C, C)."""
