@@ -312,6 +312,8 @@ def main() -> None:
 def run(cell: Cell, options: argparse.Namespace) -> None:
     """Make the variants of one cell, except those whose rows are there."""
     recipe = DEFAULT.with_overrides(options.epochs, None, None)
+    # Trials are of one length, which the default chooses on images.
+    recipe = replace(recipe, classifier=replace(recipe.classifier, lengths=()))
     here = {**cell._asdict(), "images": options.images, "epochs": recipe.classifier.epochs}
     done = {row["variant"] for row in read_rows(options.results) if here.items() <= row.items()}
     missing = [variant for variant in options.variants if variant not in done]

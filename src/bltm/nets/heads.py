@@ -6,6 +6,7 @@ of keeps a sane row, and learn how T*(x) departs from it. What they share::
     rows(features, bayes_labels)       -> log T[b, y*_b, :], shape (B, C), and the strain, (B, 2)
     log_columns(features, noisy_labels) -> log T[b, :, ỹ_b], shape (B, C)
     matrix(features)                   -> T, shape (B, C, C)
+    diagonal(features)                 -> its diagonal, shape (B, C)
     log_noisy(features, log_probs)     -> log (p · T), shape (B, C)
     shrink(share)                      -> leaves a share of the departure from the base
 
@@ -13,7 +14,7 @@ The strain is the squared departure from the base: of the row y*_b, and the sum 
 Nothing in the data speaks of those at x; unless they are held to the base they extrapolate freely,
 and then any label can be explained as the corruption of another class.
 
-Columns, matrix and noisy take ``revise``, a map from row-stochastic matrices (..., C, C) to such
+All but rows and shrink take ``revise``, a map from row-stochastic matrices (..., C, C) to such
 matrices that is the same for all instances (the "-V" of BLTM-V).
 """
 
