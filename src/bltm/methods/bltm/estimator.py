@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from torch import nn
 
@@ -15,7 +15,7 @@ from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage
-from bltm.engine.transition_model import Corrected
+from bltm.engine.transition_model import Corrected, TransitionModel
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
@@ -25,6 +25,19 @@ from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
 from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
 from bltm.nets.ensemble import together
+
+
+class Round(NamedTuple):
+    """What one pass through steps 2 to 4 of Algorithm 1 yields.
+
+    ``departure`` is the share of T*(x)'s departure from one matrix that was left, None where that
+    was not asked.
+    """
+
+    collected: Collected
+    transition: TransitionModel
+    result: Corrected
+    departure: float | None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -81,37 +94,25 @@ class BLTMClassifier(NoisyLabelClassifier):
 
     def _fit(self, job: Job) -> FitResult:
         recipe, collector, threshold = self._recipe()
-        plain = job if recipe.augment_all else replace(job, augment=None)
-        posterior, warm = warm_up(plain, recipe, collector.out_of_sample, self.posterior)
+        posterior, warm = warm_up(
+            _seen_as_is(job, recipe), recipe, collector.out_of_sample, self.posterior
+        )
         start = warm if recipe.start_from_warm_up else None
-        evidence = posterior
-        classifiers: list[nn.Module] = []
-        collections: list[Collected] = []
-        departure: list[float] = []
-        for number in range(1, recipe.rounds + 1):
-            name = f"round-{number}"
-            if classifiers:
-                # Later rounds collect where the classifier of the round before is sure.
-                evidence = belief(job, f"{name}/belief", classifiers[-1])
-                collector, threshold = COLLECTORS["in-sample"], recipe.sure
-            collected = collect(job, f"{name}/collect", evidence, collector, threshold)
-            collections.append(collected)
-            base = surest_matrix(job, evidence) if recipe.residual else None
-            transition = learn_transition(
-                plain, recipe, f"{name}/transition", collected, base, start
+        rounds = [self._round(job, recipe, "round-1", posterior, collector, threshold, start)]
+        recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
+        for number in range(2, recipe.rounds + 1):
+            # Later rounds collect where the classifier of the round before is sure.
+            name, before = f"round-{number}", rounds[-1].result.classifier
+            sure = belief(job, f"{name}/belief", before)
+            rule = COLLECTORS["in-sample"]
+            rounds.append(
+                self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-            if recipe.hold_back and classifiers:
-                departure.append(hold_back(job, transition.network, evidence))
-            begin = classifiers[-1] if recipe.carry_on and classifiers else start
-            if self.revision and recipe.revise_at_once:
-                result = revise(job, recipe, f"{name}/revise", transition, begin)
-            else:
-                result = correct(job, recipe, f"{name}/correct", transition, begin)
-            classifiers.append(result.classifier)
-            recipe = replace(recipe, classifier=job.settled(recipe.classifier, f"{name}/correct"))
+        classifiers = [each.result.classifier for each in rounds]
+        collected, transition, result, _ = rounds[-1]
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
-        classifiers[-1] = result.classifier
+            classifiers[-1] = result.classifier
         return self._concluded(
             job,
             recipe,
@@ -119,14 +120,54 @@ class BLTMClassifier(NoisyLabelClassifier):
             result,
             start,
             posterior=posterior,
-            distilled=collections[0],
-            collected=collections[-1],
+            distilled=rounds[0].collected,
+            collected=collected,
             findings={
                 "collected": len(collected),
                 "coverage": collected.coverage.tolist(),
-                "departure": departure,
+                "departure": [each.departure for each in rounds if each.departure is not None],
             },
         )
+
+    def _round(
+        self,
+        job: Job,
+        recipe: Recipe,
+        name: str,
+        evidence: Posterior,
+        collector: Collector,
+        threshold: float,
+        start: nn.Module | None,
+        before: nn.Module | None = None,
+    ) -> Round:
+        """Go through steps 2 to 4 of Algorithm 1, once.
+
+        Parameters
+        ----------
+        job, recipe, name
+            The fit, its recipe, and the round's name.
+        evidence, collector, threshold
+            What Bayes labels are collected by.
+        start
+            The network that both networks of the round start from, or None for a random start.
+        before
+            The classifier of the round before.
+        """
+        collected = collect(job, f"{name}/collect", evidence, collector, threshold)
+        base = surest_matrix(job, evidence) if recipe.residual else None
+        transition = learn_transition(
+            _seen_as_is(job, recipe), recipe, f"{name}/transition", collected, base, start
+        )
+        departure = None
+        if recipe.hold_back and before is not None:
+            departure = hold_back(job, transition.network, evidence)
+        if recipe.carry_on and before is not None:
+            start = before
+        if self.revision and recipe.revise_at_once:
+            result = revise(job, recipe, f"{name}/revise", transition, start)
+        else:
+            result = correct(job, recipe, f"{name}/correct", transition, start)
+        return Round(collected, transition, result, departure)
 
     def _concluded(
         self,
@@ -192,6 +233,11 @@ class BLTMClassifier(NoisyLabelClassifier):
         """Return the architecture; the authors' ResNets have a stem without padding."""
         net = super()._net(input_shape)
         return f"{net}-unpadded" if self.preset == "authors" and net != self.net else net
+
+
+def _seen_as_is(job: Job, recipe: Recipe) -> Job:
+    """Return the job of warm-up and transition network, which may see images unchanged."""
+    return job if recipe.augment_all else replace(job, augment=None)
 
 
 def belief(job: Job, stage: str, classifier: nn.Module) -> Posterior:
