@@ -13,6 +13,7 @@ from bltm.engine.class_transition import (
     counted_matrix,
     find_class_transition,
     plan_class_transition,
+    surest_matrix,
 )
 from bltm.engine.schedule import Schedule
 from bltm.transition import anchor_transition, class_transition
@@ -84,6 +85,18 @@ def test_where_all_labels_are_trusted_they_are_right(matrix: object) -> None:
     job = tiny_job(trusted=np.ones(60, dtype=bool))
     T = matrix(job, posterior())  # type: ignore[operator]
     assert (T.diagonal() > 0.95).all()
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_only_checked_labels_can_say_that_most_labels_of_a_class_are_wrong(checked: bool) -> None:
+    trusted = np.arange(60) < 3 * checked
+    job = tiny_job(trusted=trusted)
+    job = replace(job, data=replace(job.data, labels=np.zeros(60, dtype=np.int64)))
+    sure = np.full((60, 3), 0.01, dtype=np.float32)
+    sure[np.arange(60), np.arange(60) % 3] = 0.98
+    T = surest_matrix(job, Posterior(sure, True, "sure"))
+    assert T[0, 0] > 0.8
+    assert (T[1, 1] < T[1, 0]) == (T[2, 2] < T[2, 0]) == checked
 
 
 def test_the_anchor_row_of_an_absent_class_is_the_identitys() -> None:

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.audit.problems import class_dependent, pair, symmetric
 
 from bltm.transition import class_transition
-from bltm.transition.surest import surest, surest_transition
+from bltm.transition.surest import right_ahead, surest, surest_transition
 
 
 def test_the_counted_matrix_is_the_true_one_where_predictions_are_sure() -> None:
@@ -52,3 +54,19 @@ def test_classes_that_are_hard_to_tell_apart_hardly_pass_for_noise() -> None:
     labels = np.where(rng.random(n) < height, leaning, 1 - leaning)
     assert surest_transition(leaning, height, labels, 2).rates.max() < 0.07
     assert (1.0 - np.diag(class_transition(f, labels))).min() > 0.1
+
+
+@given(st.integers(2, 8), st.floats(1.0, 2.0), st.integers(0, 2**32 - 1))
+def test_the_right_label_is_ahead_in_every_row(n_classes: int, lead: float, seed: int) -> None:
+    T = np.random.default_rng(seed).dirichlet(np.full(n_classes, 0.3), n_classes)
+    ahead = right_ahead(T, lead)
+    np.testing.assert_allclose(ahead.sum(axis=1), 1.0)
+    for row, before, right in zip(ahead, T, range(n_classes), strict=True):
+        wrong, wrong_before = np.delete(row, right), np.delete(before, right)
+        assert row[right] >= lead * wrong.max() - 1e-12
+        if before[right] >= lead * wrong_before.max():
+            np.testing.assert_array_equal(row, before)
+        else:
+            # Flips go where they went.
+            np.testing.assert_allclose(wrong * wrong_before.sum(), wrong_before * wrong.sum())
+            assert row[right] == pytest.approx(lead * wrong.max())

@@ -20,7 +20,7 @@ from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.transition_model import ClassTransition
 from bltm.transition.anchors import anchor_transition
 from bltm.transition.counting import class_transition, counted_transition
-from bltm.transition.surest import surest_transition
+from bltm.transition.surest import right_ahead, surest_transition
 
 STAGE = "estimate"
 PUBLISHED = Schedule(20, 0.01, momentum=0.0, weight_decay=1e-4, select="accuracy")
@@ -142,15 +142,20 @@ def counted_matrix(job: Job, posterior: Posterior) -> FloatArray:
 
 
 def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
-    """Return T as counted on the training examples of which the posterior is surest."""
+    """Return T as counted on the training examples of which the posterior is surest.
+
+    Right labels are held to be ahead of any wrong one in every class, except where some labels were
+    checked: these can tell a class by another name.
+    """
     index = doubted_examples(job)
     if len(index) == 0:
         return checked_matrix(job)
     probs = posterior.probs[index]
     labels, weights = job.data.labels[index], job.data.weights[index]
-    return surest_transition(
+    counted = surest_transition(
         probs.argmax(axis=1), probs.max(axis=1), labels, job.data.n_classes, weights
-    ).T
+    )
+    return counted.T if job.data.trusted.any() else right_ahead(counted.T)
 
 
 def checked_matrix(job: Job) -> FloatArray:

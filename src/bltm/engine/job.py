@@ -50,8 +50,9 @@ class Job:
     audit_folds: int = 0
 
     def settled(self, schedule: Schedule, stage: str) -> Schedule:
-        """Return the schedule with the length that was chosen for a stage, and no other."""
-        return schedule.overridden(epochs=self.bench.lengths.get(stage))
+        """Return the schedule with the length that a stage chose on the training split, if any."""
+        chosen = self.bench.lengths.get(stage)
+        return schedule if chosen is None else schedule.settled(chosen, len(self.split.train))
 
     def new_classifier(self, name: str) -> nn.Module:
         """Make a classification network whose weights come from the stream of its name."""

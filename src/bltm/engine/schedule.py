@@ -46,7 +46,8 @@ class Schedule:
         By what it chooses a length: the best "accuracy" or the least "loss".
     min_steps
         Small data sets get smaller batches, and more epochs until this many steps are made; tiny
-        ones, with fewer examples than that, a step for each example.
+        ones, with fewer examples than that, a step for each example. Of several lengths it is the
+        longest that makes so many; shorter ones keep their proportion.
     select
         Which epoch's weights are kept, judged on noisy validation data: the best "accuracy", the
         least "loss", or simply the "last".
@@ -107,15 +108,38 @@ class Schedule:
         --------
         >>> [s.epochs for s in Schedule(12, 0.1, lengths=(3, 6, 12)).candidates(1000)]
         [3, 6, 12]
+        >>> [s.epochs for s in Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12)).candidates(640)]
+        [7, 13, 25]
         >>> [s.epochs for s in Schedule(12, 0.1).candidates(1000)]
         [12]
         """
-        fitted = {
-            schedule.epochs: schedule
-            for length in self.lengths or (self.epochs,)
-            for schedule in [replace(self, epochs=length, lengths=()).fitted_to(n_examples)]
-        }
+        schedules = [each.fitted_to(n_examples) for each in self._each_length()]
+        fitted = {schedule.epochs: schedule for schedule in schedules}
         return [fitted[epochs] for epochs in sorted(fitted)]
+
+    def settled(self, epochs: int, n_examples: int) -> Schedule:
+        """Return the length that comes to so many epochs of ``n_examples``, and no other.
+
+        Examples
+        --------
+        >>> several = Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12))
+        >>> one = several.settled(13, 640)
+        >>> one.epochs, one.fitted_to(640).epochs, one.candidates(640) == [one.fitted_to(640)]
+        (6, 13, True)
+        """
+        return next(
+            each for each in self._each_length() if each.fitted_to(n_examples).epochs == epochs
+        )
+
+    def _each_length(self) -> list[Schedule]:
+        """Return the schedule once for each length; the least steps keep its proportion."""
+        if not self.lengths:
+            return [self]
+        least = [self.min_steps * length // max(self.lengths) for length in self.lengths]
+        return [
+            replace(self, epochs=length, min_steps=steps, lengths=())
+            for length, steps in zip(self.lengths, least, strict=True)
+        ]
 
     def overridden(
         self, epochs: int | None = None, batch_size: int | None = None, lr: float | None = None

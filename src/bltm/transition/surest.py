@@ -23,6 +23,7 @@ LEAST = 10
 STRENGTHS = np.geomspace(0.5, 1000.0, 23)
 # Rates outside these limits would make T a matrix that excludes labels or cannot be inverted.
 LOWEST_RATE, HIGHEST_RATE = 0.002, 0.9
+LEAD = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,33 @@ def surest_transition(
     T *= (rates / T.sum(axis=1))[:, None]
     T[np.arange(n_classes), np.arange(n_classes)] = 1.0 - rates
     return Counted(T, rates, pattern, strength / (flips + strength), len(chosen))
+
+
+def right_ahead(T: FloatArray, lead: float = LEAD) -> FloatArray:
+    """Return T with fewer flips in rows where a wrong label is about as common as the right one.
+
+    A model that learned from the labels alone cannot know such a class: it would call it by its
+    commonest label. Where it seems to, it is the count that is wrong.
+
+    Parameters
+    ----------
+    T
+        Transition matrix, shape (C, C).
+    lead
+        How many times as common as any wrong label the right one is, at least.
+
+    Examples
+    --------
+    >>> right_ahead(np.array([[0.4, 0.6], [0.1, 0.9]]), lead=1.5)
+    array([[0.6, 0.4],
+           [0.1, 0.9]])
+    """
+    flips = np.where(np.eye(len(T), dtype=bool), 0.0, T)
+    # Above one where the right label, 1 - Σ flips, is not ahead of the commonest wrong one.
+    excess = flips.sum(axis=1) + lead * flips.max(axis=1)
+    fewer = flips / np.maximum(excess, 1.0)[:, None]
+    np.fill_diagonal(fewer, 1.0 - fewer.sum(axis=1))
+    return np.where(excess[:, None] > 1.0, fewer, T)
 
 
 def _best_strength(counts: FloatArray, means: FloatArray) -> float:
