@@ -1,8 +1,8 @@
 """Where DivideMix loses: which labels its division drops, class by class.
 
-Fits DivideMix with and without augmentation, and cross-entropy with it, on the noisy data set of
-``methods.py``, and says for each class how many of its right labels the division keeps and how
-many of its test images are recognised::
+Fits DivideMix with and without augmentation, and cross-entropy with it, on Fashion-MNIST with
+instance-dependent noise, and says for each class how many of its right labels the division keeps
+and how many of its test images are recognised::
 
     python benchmarks/division.py --seed 0 --json division.json
 """

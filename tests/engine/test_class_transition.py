@@ -95,6 +95,7 @@ def test_only_checked_labels_can_say_that_most_labels_of_a_class_are_wrong(check
     sure = np.full((60, 3), 0.01, dtype=np.float32)
     sure[np.arange(60), np.arange(60) % 3] = 0.98
     T = surest_matrix(job, Posterior(sure, True, "sure"))
+    assert T[0, 0] > 0.8
     assert (T[1, 1] < T[1, 0]) == (T[2, 2] < T[2, 0]) == checked
 
 

@@ -56,18 +56,6 @@ def test_classes_that_are_hard_to_tell_apart_hardly_pass_for_noise() -> None:
     assert (1.0 - np.diag(class_transition(f, labels))).min() > 0.1
 
 
-def test_classes_with_few_examples_share_their_noise() -> None:
-    T = np.array([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5], [0.3, 0.0, 0.7]])
-    problem = class_dependent(600, T, seed=0)
-    right, height = problem.right, np.full(600, 0.9)
-    own, shared = (
-        surest_transition(right, height, problem.labels, 3, least=least).rates for least in (0, 60)
-    )
-    assert np.ptp(own) > 0.2
-    assert np.ptp(shared) < 0.05
-    assert shared.mean() == pytest.approx(own.mean(), abs=0.03)
-
-
 @given(st.integers(2, 8), st.floats(1.0, 2.0), st.integers(0, 2**32 - 1))
 def test_the_right_label_is_ahead_in_every_row(n_classes: int, lead: float, seed: int) -> None:
     T = np.random.default_rng(seed).dirichlet(np.full(n_classes, 0.3), n_classes)

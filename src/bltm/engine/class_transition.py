@@ -27,8 +27,6 @@ PUBLISHED = Schedule(20, 0.01, momentum=0.0, weight_decay=1e-4, select="accuracy
 """Schedule of the network of the estimate in T-Revision and in the Reweight that comes with it."""
 
 ESTIMATORS = ("anchor", "counted")
-# Counted examples of a class below which its noise cannot be told from that of the others.
-FEW = 40
 
 
 @dataclass(frozen=True)
@@ -147,25 +145,18 @@ def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
     """Return T as counted on the training examples of which the posterior is surest.
 
     A posterior that rests on the noisy labels alone cannot know a class whose labels are mostly
-    wrong, so the right label is held to be ahead of any wrong one; and from few examples it cannot
-    know how classes differ, so they share one rate and one pattern. Labels that were checked can
-    tell both.
+    wrong, so the right label is held to be ahead of any wrong one. Labels that were checked can
+    tell such a class.
     """
     index = doubted_examples(job)
     if len(index) == 0:
         return checked_matrix(job)
-    checked = job.data.trusted.any()
     probs = posterior.probs[index]
     labels, weights = job.data.labels[index], job.data.weights[index]
     counted = surest_transition(
-        probs.argmax(axis=1),
-        probs.max(axis=1),
-        labels,
-        job.data.n_classes,
-        weights,
-        least=0 if checked else FEW,
+        probs.argmax(axis=1), probs.max(axis=1), labels, job.data.n_classes, weights
     )
-    return counted.T if checked else right_ahead(counted.T)
+    return counted.T if job.data.trusted.any() else right_ahead(counted.T)
 
 
 def checked_matrix(job: Job) -> FloatArray:

@@ -80,7 +80,6 @@ def surest_transition(
     weights: FloatArray | None = None,
     *,
     share: float = SUREST,
-    least: int = 0,
 ) -> Counted:
     """Return T counted on the surest predictions.
 
@@ -100,9 +99,6 @@ def surest_transition(
         Weights of the examples, shape (N,).
     share
         Share of the predictions of each class that is counted.
-    least
-        Number of counted examples that a class must typically have for classes to differ. A model
-        that learned from little confuses classes, which looks as if their noise differed.
 
     Examples
     --------
@@ -125,12 +121,11 @@ def surest_transition(
     pattern = (received + strength * uniform) / (received.sum() + strength)
 
     common = np.clip(flips.sum() / max(totals.sum(), 1.0), LOWEST_RATE, HIGHEST_RATE)
-    few, both = np.median(totals) < least, np.stack([flips, kept], axis=1)
-    strength = STRENGTHS[-1] if few else _best_strength(both, np.array([common, 1.0 - common]))
+    strength = _best_strength(np.stack([flips, kept], axis=1), np.array([common, 1.0 - common]))
     rates = (flips + strength * common) / (totals + strength)
 
     others = pattern / (1.0 - pattern)[:, None]
-    strength = STRENGTHS[-1] if few else _best_strength(counts, others)
+    strength = _best_strength(counts, others)
     T = (counts + strength * others) / (flips + strength)[:, None]
     np.fill_diagonal(T, 0.0)
     T *= (rates / T.sum(axis=1))[:, None]
