@@ -46,8 +46,8 @@ class Schedule:
         By what it chooses a length: the best "accuracy" or the least "loss".
     min_steps
         Small data sets get smaller batches, and more epochs until this many steps are made; tiny
-        ones, with fewer examples than that, a step for each example. Of several lengths it is the
-        longest that makes so many; shorter ones keep their proportion.
+        ones, with fewer examples than that, a step for each example. Of several lengths to choose
+        from by loss it is the longest that makes so many.
     select
         Which epoch's weights are kept, judged on noisy validation data: the best "accuracy", the
         least "loss", or simply the "last".
@@ -108,8 +108,11 @@ class Schedule:
         --------
         >>> [s.epochs for s in Schedule(12, 0.1, lengths=(3, 6, 12)).candidates(1000)]
         [3, 6, 12]
-        >>> [s.epochs for s in Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12)).candidates(640)]
+        >>> several = Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12), choose="loss")
+        >>> [s.epochs for s in several.candidates(640)]
         [7, 13, 25]
+        >>> [s.epochs for s in replace(several, choose="accuracy").candidates(640)]
+        [25]
         >>> [s.epochs for s in Schedule(12, 0.1).candidates(1000)]
         [12]
         """
@@ -122,7 +125,7 @@ class Schedule:
 
         Examples
         --------
-        >>> several = Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12))
+        >>> several = Schedule(12, 0.1, min_steps=200, lengths=(3, 6, 12), choose="loss")
         >>> one = several.settled(13, 640)
         >>> one.epochs, one.fitted_to(640).epochs, one.candidates(640) == [one.fitted_to(640)]
         (6, 13, True)
@@ -132,13 +135,18 @@ class Schedule:
         )
 
     def _each_length(self) -> list[Schedule]:
-        """Return the schedule once for each length; the least steps keep its proportion."""
+        """Return the schedule once for each length.
+
+        The least number of steps is that of the longest, and shorter ones keep their proportion:
+        only if a loss chooses, for the accuracy on a few dozen labels says nothing.
+        """
         if not self.lengths:
             return [self]
-        least = [self.min_steps * length // max(self.lengths) for length in self.lengths]
+        longest = max(self.lengths)
+        shares = [length / longest if self.choose == "loss" else 1.0 for length in self.lengths]
         return [
-            replace(self, epochs=length, min_steps=steps, lengths=())
-            for length, steps in zip(self.lengths, least, strict=True)
+            replace(self, epochs=length, min_steps=int(share * self.min_steps), lengths=())
+            for length, share in zip(self.lengths, shares, strict=True)
         ]
 
     def overridden(
