@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,11 +75,11 @@ class Visit:
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached")
 
-    def reload(self, until: str = "true") -> None:
-        """Load the page anew, and again until a script says that it remembers.
+    def reload(self, until: str = "true", again: Callable[[], None] = lambda: None) -> None:
+        """Load the page anew until a script says that it remembers; each time do it ``again``.
 
-        A page hands what it keeps to the browser's storage process without waiting for it, and on
-        a busy machine the page can be back before its memory has arrived there.
+        A page hands what it keeps to the browser's storage process without waiting for it. On a
+        busy machine that can be late, or lost with a storage process that is started anew.
         """
         for wait in (0.5, 1.0, 2.0, 4.0):
             time.sleep(wait)
@@ -86,7 +87,9 @@ class Visit:
             self.page.wait_for_selector("html[data-ready]", state="attached")
             if self.value(until):
                 return
-        raise AssertionError(f"not after any reload: {until}")
+            again()
+        kept = self.value("Object.entries(localStorage)")
+        raise AssertionError(f"not after any reload: {until}, and the browser keeps {kept}")
 
     def value(self, script: str) -> Any:
         return self.page.evaluate(script)
@@ -180,11 +183,16 @@ def test_decisions_survive_a_reload_and_find_their_way_back(
     order = found.ranking()
     here = visit(reports["pictures"])
     assert here.page.is_disabled("#export")
-    here.page.click("#accept")
-    here.page.click("#reject")
-    here.page.click("#choices li:nth-child(3) button")
-    assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
-    here.reload(f"document.getElementById('progress-text').innerText.includes('3 of {TOTAL} ')")
+
+    def decide() -> None:
+        here.page.click("#accept")
+        here.page.click("#reject")
+        here.page.click("#choices li:nth-child(3) button")
+        assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
+
+    decide()
+    three = f"document.getElementById('progress-text').innerText.includes('3 of {TOTAL} ')"
+    here.reload(three, again=decide)
     assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
     assert here.page.get_attribute(f"#suspect-{0}", "data-decision") == "accept"
 
@@ -349,9 +357,10 @@ def test_text_stands_out_and_fits(visit: Any, reports: dict[str, Path], scheme: 
         assert here.value(CONTRAST) == []
         assert here.value("document.documentElement.scrollWidth") <= width
         before = here.value("getComputedStyle(document.body).backgroundColor")
+        changed = f"getComputedStyle(document.body).backgroundColor !== '{before}'"
         here.page.click("#theme")
-        assert here.value("getComputedStyle(document.body).backgroundColor") != before
-        here.reload(f"getComputedStyle(document.body).backgroundColor !== '{before}'")
+        assert here.value(changed)
+        here.reload(changed, again=partial(here.page.click, "#theme"))
 
 
 def test_five_thousand_suspects_stay_smooth(visit: Any, tmp_path: Path) -> None:
