@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,11 +74,14 @@ class Visit:
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached")
 
-    def reload(self, until: str = "true", again: Callable[[], None] = lambda: None) -> None:
-        """Load the page anew until a script says that it remembers; each time do it ``again``.
+    def reload(
+        self, until: str = "true", lost: str = "false", again: Callable[[], None] = lambda: None
+    ) -> None:
+        """Load the page anew until a script says that it remembers.
 
         A page hands what it keeps to the browser's storage process without waiting for it. On a
-        busy machine that can be late, or lost with a storage process that is started anew.
+        busy machine that can be late, or lost with a storage process that is started anew: only
+        where a script says that the browser itself ``lost`` it is it done ``again``.
         """
         for wait in (0.5, 1.0, 2.0, 4.0):
             time.sleep(wait)
@@ -87,7 +89,8 @@ class Visit:
             self.page.wait_for_selector("html[data-ready]", state="attached")
             if self.value(until):
                 return
-            again()
+            if self.value(lost):
+                again()
         kept = self.value("Object.entries(localStorage)")
         raise AssertionError(f"not after any reload: {until}, and the browser keeps {kept}")
 
@@ -189,10 +192,11 @@ def test_decisions_survive_a_reload_and_find_their_way_back(
         here.page.click("#reject")
         here.page.click("#choices li:nth-child(3) button")
         assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
+        assert here.value("localStorage.length") == 1
 
     decide()
     three = f"document.getElementById('progress-text').innerText.includes('3 of {TOTAL} ')"
-    here.reload(three, again=decide)
+    here.reload(three, "localStorage.length === 0", again=decide)
     assert f"3 of {TOTAL} suspects decided" in here.text("progress-text")
     assert here.page.get_attribute(f"#suspect-{0}", "data-decision") == "accept"
 
@@ -351,6 +355,7 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_and_fits(visit: Any, reports: dict[str, Path], scheme: str) -> None:
+    other = "light" if scheme == "dark" else "dark"
     for name, width in (("pictures", 1280), ("pictures", 390), ("rows", 390)):
         here = visit(reports[name], width, color_scheme=scheme)
         here.press("a r 3")
@@ -358,9 +363,14 @@ def test_text_stands_out_and_fits(visit: Any, reports: dict[str, Path], scheme: 
         assert here.value("document.documentElement.scrollWidth") <= width
         before = here.value("getComputedStyle(document.body).backgroundColor")
         changed = f"getComputedStyle(document.body).backgroundColor !== '{before}'"
-        here.page.click("#theme")
-        assert here.value(changed)
-        here.reload(changed, again=partial(here.page.click, "#theme"))
+
+        def switch(here: Visit = here, changed: str = changed) -> None:
+            here.page.click("#theme")
+            assert here.value(changed)
+            assert here.value("localStorage.getItem('bltm-theme')") == other
+
+        switch()
+        here.reload(changed, "localStorage.getItem('bltm-theme') === null", again=switch)
 
 
 def test_five_thousand_suspects_stay_smooth(visit: Any, tmp_path: Path) -> None:

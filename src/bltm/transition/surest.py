@@ -23,6 +23,7 @@ LEAST = 10
 STRENGTHS = np.geomspace(0.5, 1000.0, 23)
 # Rates outside these limits would make T a matrix that excludes labels or cannot be inverted.
 LOWEST_RATE, HIGHEST_RATE = 0.002, 0.9
+# A right label is at least so many times as common as any wrong one.
 LEAD = 1.1
 
 
