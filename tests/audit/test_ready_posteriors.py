@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
@@ -72,14 +73,46 @@ def test_unmixing_takes_symmetric_noise_out_again(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With many classes only the common part of T is undone, and here that is all of it."""
-    monkeypatch.setattr("bltm.audit.unmixing.INVERTED_CLASSES", limit)
+    monkeypatch.setattr("bltm.audit.unmixing.MULTIPLIED_CLASSES", limit)
     problem = class_dependent(20_000, symmetric(5, 0.3), blur=0.1)
     likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
-    unmix = make_unmix(surest_transition(likeliest, height, problem.labels, 5))
-    f = unmix(problem.noisy.astype(np.float32))
+    counted = surest_transition(likeliest, height, problem.labels, 5)
+    f = make_unmix(counted, steps=20)(problem.noisy.astype(np.float32))
     assert f.sum(axis=1) == pytest.approx(np.ones(20_000), abs=1e-5)
     assert np.abs(f - problem.f).mean() < 0.02
     assert np.abs(problem.noisy - problem.f).mean() > 0.06
+
+
+def test_a_step_of_unmixing_is_a_step_of_em_twice_as_far() -> None:
+    """An oracle in plain Python."""
+    problem = class_dependent(500, pair(4, 0.3), blur=0.1)
+    likeliest, height = problem.noisy.argmax(axis=1), problem.noisy.max(axis=1)
+    counted = surest_transition(likeliest, height, problem.labels, 4)
+    found = make_unmix(counted, steps=2)(problem.noisy.astype(np.float32))
+    T = counted.T.tolist()
+    for noisy, row in zip(problem.noisy[:20].tolist(), found[:20].tolist(), strict=True):
+        f = noisy
+        for _ in range(2):
+            given = [sum(f[i] * T[i][j] for i in range(4)) for j in range(4)]
+            step = [sum(T[i][j] * noisy[j] / given[j] for j in range(4)) for i in range(4)]
+            f = [f[i] * step[i] ** 2 for i in range(4)]
+            f = [value / sum(f) for value in f]
+        assert row == pytest.approx(f, abs=1e-4)
+
+
+def test_labels_that_go_wrong_on_hard_examples_are_ranked_as_well_as_by_any_peer() -> None:
+    """What is counted on easy examples says little of where the labels of hard ones went."""
+    rng = np.random.default_rng(3)
+    n, right = 8000, rng.integers(0, 5, 8000)
+    ease = rng.uniform(0.0, 6.0, (n, 1))
+    doubt = softmax(1.5 * rng.standard_normal((n, 5)) + ease * np.eye(5)[right], axis=1)
+    given = (doubt.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    labels = np.where(rng.random(n) < 0.04, (right + 1) % 5, given)
+    noisy = 0.96 * doubt + 0.04 * np.roll(doubt, 1, axis=1)
+    wrong = labels != right
+    ours = average_precision_score(wrong, -audit(labels, noisy).p_right)
+    theirs = max(average_precision_score(wrong, s) for s in scores_of_peers(noisy, labels).values())
+    assert ours > theirs - 0.003
 
 
 def test_the_reading_is_the_more_probable_one() -> None:
@@ -146,3 +179,16 @@ def test_calibration_is_measured_on_collected_examples() -> None:
     assert calibration.observed == pytest.approx(problem.wrong.mean(), abs=0.03)
     assert sum(row.n for row in calibration.bins) == calibration.n
     assert abs(calibration.gap) < 0.03
+
+
+def test_the_words_say_how_many_labels_could_be_wrong_where_nothing_tells() -> None:
+    hard, clear = class_dependent(3000, pair(4, 0.1), blur=1.0), class_dependent(3000, pair(4, 0.1))
+    trusted = np.arange(3000) < 500
+    found = audit(hard.labels, hard.noisy, trusted=trusted).summary
+    differs = (hard.noisy.argmax(axis=1) != hard.labels)[~trusted]
+    assert found.disagreement == pytest.approx(differs.mean())
+    assert found.disagreement > found.noise_rate.high
+    assert any("up to that many can be wrong" in line for line in found.words)
+    sharp = audit(clear.labels, np.eye(4)[clear.right] * 0.96 + 0.01).summary
+    assert sharp.disagreement == pytest.approx(clear.wrong.mean())
+    assert not any("up to that many" in line for line in sharp.words)

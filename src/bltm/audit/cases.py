@@ -20,15 +20,18 @@ from bltm.audit.transitions import (
     Floats,
     Transition,
 )
-from bltm.audit.unmixing import make_unmix, predicts_given
+from bltm.audit.unmixing import MORE_STEPS, make_unmix, predicts_given
 from bltm.core.blocks import block_rows, blocks
-from bltm.core.tempering import Tempering
+from bltm.core.posterior import right_label_posterior
+from bltm.core.tempering import Tempering, find_tempering
 from bltm.transition.surest import Counted
 
 Codes = NDArray[np.int32]
 Index = NDArray[np.integer[Any]]
 # Examples that decide how probabilities are to be read.
 READ = 20_000
+# Probabilities that settle the noise rate beside a T that is not trusted all the way.
+SETTLED_ENTRIES = 2**18
 
 
 def _none() -> Index:
@@ -45,8 +48,10 @@ class Case:
         f, or noisy posteriors and the function that turns them into f.
     transition
         T(x); None where ``suspicion`` tells how doubtful each label is.
+    likeliest
+        The likeliest class of each row of ``probs``, shape (N,).
     tempering
-        How far T(x) is trusted, where a fit estimated it; None for all the way.
+        How far T(x) is trusted, where it was estimated; None for all the way.
     inference, collection, bound
         Noisy posteriors, what was collected from them, and the estimate of rho_max.
     learned_from
@@ -62,6 +67,7 @@ class Case:
     ids: NDArray[Any]
     id_name: str
     probs: NDArray[np.floating[Any]]
+    likeliest: Codes
     transition: Transition | None
     kind: str
     source: str
@@ -94,6 +100,7 @@ def read_probs(
     labels: Codes,
     counted: Counted,
     weights: NDArray[np.float64] | None,
+    trusted: NDArray[np.bool_] | None,
     candidates: Index,
     in_sample: bool,
 ) -> dict[str, Any]:
@@ -102,12 +109,14 @@ def read_probs(
     noisy = predicts_given(scanned.probs, labels, counted.T, candidates[::step][:READ])
     unmix = make_unmix(counted) if noisy else None
     reading = "read as those of the noisy labels" if noisy else "read as those of the right labels"
+    in_question = candidates if trusted is None else candidates[~trusted[candidates]]
     parts: dict[str, Any] = {
         "transition": ClassTransition(counted.T),
+        "tempering": _tempering(scanned.probs, labels, counted, unmix, weights, in_question),
         "unmix": unmix,
         "kind": "score" if in_sample else "probability",
         "source": (
-            f"f·T with probabilities {reading} and one T, counted on the {counted.n:,} examples "
+            f"f·T^⅓ with probabilities {reading} and one T, counted on the {counted.n:,} examples "
             f"where they are surest{seen_or_not(in_sample)}"
         ),
         "counted": counted,
@@ -116,6 +125,33 @@ def read_probs(
         parts["inference"] = Inference(scanned.likeliest, scanned.height, candidates, not in_sample)
         parts["bound"] = bound(scanned.probs, labels, counted, unmix, weights)
     return parts
+
+
+def _tempering(
+    probs: NDArray[np.floating[Any]],
+    labels: Codes,
+    counted: Counted,
+    unmix: Unmix | None,
+    weights: NDArray[np.float64] | None,
+    in_question: Index,
+) -> Tempering:
+    """Return how far a counted T is trusted, with the noise rate that f·T finds on a sample."""
+    most = max(1, SETTLED_ENTRIES // len(counted.T))
+    at = in_question[:: max(1, len(in_question) // most)]
+    f = solved = probs[at].astype(np.float32)
+    given, everyone = labels[at], np.arange(len(at))
+    columns = counted.T.T[given].astype(np.float32)
+    if unmix is not None:
+        f, solved = unmix(f), make_unmix(counted, MORE_STEPS)(f)
+    right, _ = right_label_posterior(solved, columns)
+    return find_tempering(
+        f,
+        np.log(columns),  # a counted T has no zeros
+        given,
+        np.ones(len(at)) if weights is None else weights[at],
+        everyone,
+        expected=1.0 - right[everyone, given],
+    )
 
 
 def one_matrix(log_columns: Floats, labels: Codes) -> ClassTransition | None:

@@ -50,13 +50,14 @@ def case_of_arrays(
         "ids": check_ids(ids, n),
         "id_name": id_name,
         "probs": scanned.probs,
+        "likeliest": scanned.likeliest,
         "trusted": check_length("trusted", trusted, n, np.bool_),
         "weights": weight,
     }
     counted = surest_transition(scanned.likeliest, scanned.height, codes, n_classes, weight)
     if transition is None and log_columns is None:
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
-        parts = read_probs(scanned, codes, counted, weight, used, in_sample)
+        parts = read_probs(scanned, codes, counted, weight, shared["trusted"], used, in_sample)
         return Case(**shared, **parts)
     if transition is not None and log_columns is not None:
         raise InputError("log_columns", "is given beside transition", "Give one of the two.")

@@ -54,6 +54,7 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
         "ids": check_ids(evidence.ids, len(codes)),
         "id_name": evidence.id_name,
         "probs": f,
+        "likeliest": scanned.likeliest,
         "trusted": evidence.trusted,
         "weights": weights,
         "validation": validation,
@@ -87,7 +88,10 @@ def case_of_evidence(evidence: Evidence, in_sample: bool | None) -> Case:
             "source": "1 - f(x)[given label], in sample",
         }
     else:
-        parts |= read_probs(scanned, codes, counted, weights, evidence.split.train, in_sample=False)
+        train = evidence.split.train
+        parts |= read_probs(
+            scanned, codes, counted, weights, evidence.trusted, train, in_sample=False
+        )
     return Case(**{**parts, **_collected(evidence, codes, weights)})
 
 

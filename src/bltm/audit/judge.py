@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bltm.audit.transitions import Codes, Floats, Transition
+from bltm.audit.transitions import ClassTransition, Codes, Floats, Transition
 from bltm.core.blocks import block_rows, blocks
 from bltm.core.posterior import right_label_posterior
 from bltm.core.tempering import Tempering
@@ -99,6 +99,7 @@ def judge(
     top, top_probs = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
     p_inferred = None if inferred is None else np.full(n, np.nan, np.float32)
     joint = np.zeros((n_classes, n_classes))
+    temper = _tempered(transition, tempering)
     for block in blocks(n, block_rows(n_classes) if transition is None else transition.block_rows):
         given = labels[block]
         f = probs[block].astype(np.float32, copy=False)
@@ -110,8 +111,8 @@ def judge(
         else:
             columns = transition.columns(block, given)
             right, likelihood[block] = right_label_posterior(f, columns)
-            if tempering is not None:
-                right, _ = right_label_posterior(f, tempering.columns(columns, given))
+            if temper is not None:
+                right, _ = right_label_posterior(f, temper(columns, given))
         b = np.arange(len(given))
         if trusted is not None and trusted[block].any():
             sure = np.flatnonzero(trusted[block])
@@ -132,6 +133,17 @@ def judge(
     if n_classes > EXACT_CLASSES:
         joint = _joint_of_top(labels, top, top_probs, n_classes, weights)
     return Judgement(p_right, top[:, 0].copy(), top, top_probs, likelihood, joint, p_inferred)
+
+
+def _tempered(
+    transition: Transition | None, tempering: Tempering | None
+) -> Callable[[Floats, Codes], Floats] | None:
+    """Return what makes columns of T(x) as far trusted as they are; one T is made so once."""
+    if tempering is None or not isinstance(transition, ClassTransition):
+        return None if tempering is None else tempering.columns
+    every = np.arange(transition.n_classes)
+    table = tempering.columns(transition.columns(every, every), every)
+    return lambda columns, given: table.take(given, axis=0)
 
 
 def _shared(f: Floats, given: Codes, doubt: Floats) -> Floats:

@@ -43,7 +43,10 @@ LARGEST_ENTRIES = 1000
 
 @dataclass(frozen=True, eq=False)
 class AuditSummary:
-    """What an audit says of a data set; see ``docs/audit.md``."""
+    """What an audit says of a data set; see ``docs/audit.md``.
+
+    ``disagreement`` is the share of the labels in question that differ from the likeliest class.
+    """
 
     n: int
     used: int
@@ -51,6 +54,7 @@ class AuditSummary:
     source: str
     classes: list[Any]
     noise_rate: Rate
+    disagreement: float
     by_given: tuple[ClassRate, ...]
     by_right: tuple[ClassRate, ...]
     average_transition: NDArray[np.float64]

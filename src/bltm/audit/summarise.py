@@ -48,6 +48,8 @@ def summarise(found: Found, thresholds: Thresholds, seed: int) -> AuditSummary:
     eligible = np.flatnonzero(open_labels)
     systematic, scale = _uncertainty(found, weights, open_labels)
     rates = noise_rates(judgement, case.labels, case.classes, weights, systematic, scale)
+    differs = case.likeliest[eligible] != case.labels[eligible]
+    disagreement = float(weights[eligible] @ differs / max(weights[eligible].sum(), 1e-300))
     pairs = confused_pairs(judgement, case.labels, case.classes, used)
     counts = np.bincount(found.verdict[used], minlength=len(VERDICTS)).tolist()
     verdicts = dict(zip(VERDICTS, counts, strict=True))
@@ -80,6 +82,7 @@ def summarise(found: Found, thresholds: Thresholds, seed: int) -> AuditSummary:
         source=case.source,
         classes=case.classes,
         noise_rate=rates.overall,
+        disagreement=disagreement,
         by_given=rates.by_given,
         by_right=rates.by_right,
         average_transition=found.mean,
@@ -95,6 +98,7 @@ def summarise(found: Found, thresholds: Thresholds, seed: int) -> AuditSummary:
             case.kind,
             case.source,
             rates,
+            disagreement,
             verdicts,
             pairs,
             found.calibration,

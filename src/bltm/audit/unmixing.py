@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,58 +13,78 @@ from bltm.audit.transitions import Codes, Floats
 from bltm.core.blocks import block_rows, blocks
 from bltm.transition.surest import Counted, FloatArray
 
-# Up to this many classes T is inverted; beyond, its part of rank one.
-INVERTED_CLASSES = 256
-# What all classes together keep where the right posterior would have zeros.
-FLOOR, REMAINDER = 0.03, 3e-3
+# Up to this many classes products with T are those of matrices; beyond, of its part of rank one.
+MULTIPLIED_CLASSES = 256
+# Steps from the posterior of given labels to that of right ones; fewer where each takes long, more
+# where the noise rate of all examples together is asked for and not the order of single ones.
+STEPS, FEWER_STEPS, MORE_STEPS = 4, 2, 20
 # Log-likelihood per example by which probabilities must be better read as those of right labels:
 # a model that is too sure of the given labels gains a little that way, too.
 CLEARLY = 0.1
+TINY = np.float32(1e-9)
 
 
-def make_unmix(counted: Counted) -> Unmix:
+def make_unmix(counted: Counted, steps: int | None = None) -> Unmix:
     """Return the function that turns noisy posteriors into those of the right label.
 
-    ``P(given | x) = f(x) T`` is solved for f. With many classes only the diagonal of T and what
-    its rows have in common are undone, which takes no matrix product.
+    ``P(given | x) = f(x) T`` is solved for f by expectation maximisation (Richardson 1972, Lucy
+    1974), which starts from the noisy posterior: ``f_i ← f_i · (Σ_j T_ij P_j / (f T)_j)^2``, scaled
+    to one. The square is a step twice as far. It stops after a few of them, where a solution would
+    go on to blame the labels for all that the model confuses. No class is left without a chance,
+    and no matrix is inverted.
+
+    Parameters
+    ----------
+    counted
+        T and its parts.
+    steps
+        How many steps; None for the usual number.
     """
-    n_classes = len(counted.T)
-    common = float(counted.common.mean())
-    # A classifier that is sure and wrong must not pass for a flip that T all but excludes, so no
-    # class is left without a chance. Where flips go anywhere, T excludes nothing, and the noisy
-    # posterior itself tells best which zero is the smaller one.
-    floor = np.float32(FLOOR / n_classes * (1.0 - common) ** 2)
-    remainder = np.float32(REMAINDER * common)
-    if n_classes <= INVERTED_CLASSES:
-        inverse = np.linalg.pinv(counted.T, rcond=1e-4).astype(np.float32)
-        return lambda noisy: _mended(noisy @ inverse, noisy, floor, remainder)
+    through, back = _products(counted)
+    few = len(counted.T) <= MULTIPLIED_CLASSES
+    steps = (STEPS if few else FEWER_STEPS) if steps is None else steps
+    ones = np.ones((len(counted.T), 1), dtype=np.float32)
+
+    def unmix(noisy: Floats) -> Floats:
+        noisy = np.maximum(noisy, TINY)
+        f = noisy.copy()
+        for _ in range(steps):
+            share = through(f)
+            np.maximum(share, TINY, out=share)
+            np.divide(noisy, share, out=share)
+            share = back(share)
+            share *= share
+            f *= share
+            f /= f @ ones
+        return f
+
+    return unmix
+
+
+def _products(counted: Counted) -> tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]:
+    """Return the products of rows with T and with its transpose.
+
+    With many classes T is taken for its diagonal and what its rows have in common.
+    """
+    if len(counted.T) <= MULTIPLIED_CLASSES:
+        T = counted.T.astype(np.float32)
+        transposed = np.ascontiguousarray(T.T)
+        return lambda rows: rows @ T, lambda rows: rows @ transposed
     pattern = counted.pattern.astype(np.float32)
     spread = (counted.rates * counted.common / (1.0 - counted.pattern)).astype(np.float32)
     diagonal = np.maximum(1.0 - counted.rates - spread * pattern, 0.05).astype(np.float32)
-    weights = spread / diagonal
-    norm = np.float32(1.0 + weights @ pattern)
 
-    def rank_one(noisy: Floats) -> Floats:
-        flipped = (noisy @ weights) / norm
-        solution = (noisy - flipped[:, None] * pattern) / diagonal
-        return _mended(solution.astype(np.float32, copy=False), noisy, floor, remainder)
+    def through(rows: Floats) -> Floats:
+        product = rows * diagonal
+        product += np.multiply.outer(rows @ spread, pattern)
+        return product
 
-    return rank_one
+    def back(rows: Floats) -> Floats:
+        product = rows * diagonal
+        product += np.multiply.outer(rows @ pattern, spread)
+        return product
 
-
-def _mended(solution: Floats, noisy: Floats, floor: np.float32, remainder: np.float32) -> Floats:
-    """Return a solution of positive entries that sum to one; negative ones end near ``floor``."""
-    root = solution * solution
-    root += 4 * floor * floor
-    np.sqrt(root, out=root)
-    solution += root
-    solution *= np.float32(0.5)
-    solution += remainder * noisy
-    # Rounding can leave a zero where a large negative entry was.
-    np.maximum(solution, np.float32(1e-9), out=solution)
-    sums = solution @ np.ones(solution.shape[1], dtype=np.float32)
-    solution /= sums[:, None]
-    return solution
+    return through, back
 
 
 def predicts_given(

@@ -17,6 +17,7 @@ def in_words(
     kind: str,
     source: str,
     rates: NoiseRates,
+    disagreement: float,
     verdicts: Mapping[str, int],
     pairs: tuple[ConfusedPair, ...],
     calibration: Calibration | None,
@@ -34,6 +35,12 @@ def in_words(
         f"{verdicts['review']:,} are doubtful (review), {verdicts['drop']:,} are wrong without a "
         f"sure suggestion (drop), and {verdicts['keep']:,} look fine (keep).",
     ]
+    if disagreement > overall.high:
+        lines.append(
+            f"{_percent(disagreement)} of them differ from the likeliest class. If labels go wrong "
+            "mostly where examples are hard, as people's do, up to that many can be wrong: nothing "
+            "tells then whether the label is at fault or the model."
+        )
     if kind != "probability":
         lines.append(
             "p_wrong is a score here: it ranks the labels, and its size says little. Set the "
