@@ -36,7 +36,7 @@ from bltm.core.random import stream
 from bltm.data.registry import load_dataset
 from bltm.data.source import Source
 from bltm.noise import make_noise
-from harness import parser, report
+from harness import parser, rater_rows, report
 
 NOISES = ("instance", "pair", "symmetric", "rater")
 RATES = (0.1, 0.2, 0.3, 0.4)
@@ -85,13 +85,6 @@ def rater_doubt(files: Source, pixels: Floats, right: Labels) -> Floats:
     return doubt(brentq(excess, 0.1, 100.0))
 
 
-def rated(doubt: Floats, right: Labels, rate: float, seed: int) -> Labels:
-    """Return labels that the rater gives, or the right ones, so that the rate are wrong."""
-    share = rate / RATER_WRONG
-    rows = (1.0 - share) * np.eye(doubt.shape[1])[right] + share * doubt
-    return sample_rows(rows, stream(seed, "rater", str(rate)))
-
-
 def cells(images: int, seed: int) -> Iterator[dict[str, Any]]:
     """Yield one row for each noise, rate and model."""
     files = load_dataset("fashion-mnist").train
@@ -103,7 +96,8 @@ def cells(images: int, seed: int) -> Iterator[dict[str, Any]]:
     for noise in NOISES:
         for rate in RATES:
             if noise == "rater":
-                labels = rated(doubt, right, rate, seed)
+                rows = rater_rows(doubt, right, rate)
+                labels = sample_rows(rows, stream(seed, "rater", str(rate)))
             else:
                 labels = make_noise(pixels, right, noise, rate, seed).y_noisy
             wrong = labels != right

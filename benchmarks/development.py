@@ -23,7 +23,6 @@ from sklearn.metrics import average_precision_score
 from torch import nn
 
 from bltm.audit.unmixing import make_unmix
-from bltm.core.errors import InputError
 from bltm.core.matrix import sample_rows
 from bltm.core.posterior import right_label_posterior
 from bltm.core.random import stream
@@ -52,6 +51,7 @@ from bltm.methods.inputs import noisy_data
 from bltm.noise import NoisyLabels, make_noise
 from bltm.noise.record import assemble
 from bltm.transition.surest import SUREST, Counted, surest_transition
+from harness import rater_rows
 
 DATA = ("fashion-mnist", "cifar10")
 NOISES = ("instance", "rater")
@@ -227,11 +227,7 @@ def rater_noise(
         )
         logits = predict(network, encoder.encode(train), np.arange(len(train)), bench.fabric)
         own = softmax(logits.double().numpy() / RATER_TEMPERATURE, axis=1)
-        wrong = 1.0 - own[np.arange(len(right)), right].mean()
-        if wrong < cell.rate:
-            raise InputError("rate", f"is {cell.rate:g}, the rater is wrong in {wrong:.2f} only")
-        mix = cell.rate / wrong
-        row = (1.0 - mix) * np.eye(CLASSES)[right] + mix * own
+        row = rater_rows(own, right, cell.rate)
         return Drawn(sample_rows(row, stream(cell.seed, "rater", "labels")), row)
 
     # Kept, for another machine's rounding would draw other labels than the stages have seen.

@@ -21,7 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bltm.benchmark.machine import cpu_name
+from bltm.core.errors import InputError
 
 if TYPE_CHECKING:
     from bltm.data.source import Source
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("torch", "lightning-fabric", "numpy", "scikit-learn", "pillow")
 NOISE_RATE = 0.3
+Floats = NDArray[np.floating[Any]]
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -202,6 +207,25 @@ def instance_noise(rate: float, seed: int, images: int) -> tuple[Source, Source,
     train = bundle.train.take(np.sort(chosen))
     assert train.labels is not None
     return train, bundle.test, make_noise(train.inputs, train.labels, "instance", rate, seed)
+
+
+def rater_rows(doubt: Floats, right: NDArray[np.int64], rate: float) -> Floats:
+    """Return the rows of T(x) of labels like a person's, wrong where examples are hard.
+
+    Parameters
+    ----------
+    doubt
+        The probabilities with which a rater would give each label, shape (N, C).
+    right
+        Right labels, which these are mixed with so that the rate are wrong, shape (N,).
+    rate
+        Expected share of wrong labels.
+    """
+    wrong = 1.0 - float(doubt[np.arange(len(right)), right].mean())
+    if wrong < rate:
+        raise InputError("rate", f"is {rate:g}, and the rater is wrong in {wrong:.2f} only")
+    share = rate / wrong
+    return np.asarray((1.0 - share) * np.eye(doubt.shape[1])[right] + share * doubt)
 
 
 def start_torch() -> None:

@@ -113,7 +113,7 @@ def test_a_dry_run_runs_nothing(grid: Path, tmp_path: Path, shell: Shell) -> Non
     assert "10 runs, 0 done, 0 failed, 10 to do" in result.stdout
     assert "bltm-v on digits, instance 30 %, seed 1: about" in result.stdout
     assert "with 2 at a time" in result.stdout
-    assert not (tmp_path / "mine" / "results.jsonl").exists()
+    assert not (tmp_path / "mine").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -79,7 +80,9 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> BenchResult 
     engine = _make_engine(options, threads)
     before = standing(grid, out, options.retry_failed)
     missing = [run for group in before.missing for run in group]
-    expected = forecast(missing, read_rows(out / RESULTS), out / WORK, threads)
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch) if options.dry_run else out / WORK
+        expected = forecast(missing, read_rows(out / RESULTS), work, threads)
     if options.dry_run or not options.quiet:
         for line in _plan(grid, before, expected, options):
             say(line)
