@@ -115,6 +115,14 @@ def test_labels_that_go_wrong_on_hard_examples_are_ranked_as_well_as_by_any_peer
     assert ours > theirs - 0.003
 
 
+@pytest.mark.parametrize("classes", [30, 300])
+def test_pairs_of_many_classes_are_found(classes: int) -> None:
+    problem = class_dependent(8000, pair(classes, 0.3), blur=0.01)
+    ours = average_precision_score(problem.wrong, -audit(problem.labels, problem.noisy).p_right)
+    peers = scores_of_peers(problem.noisy, problem.labels).values()
+    assert ours > max(average_precision_score(problem.wrong, score) for score in peers) + 0.1
+
+
 def test_the_reading_is_the_more_probable_one() -> None:
     problem = class_dependent(2000, symmetric(5, 0.3), blur=0.05)
     everyone, T = np.arange(2000), symmetric(5, 0.3)

@@ -20,7 +20,7 @@ from bltm.audit.transitions import (
     Floats,
     Transition,
 )
-from bltm.audit.unmixing import MORE_STEPS, make_unmix, predicts_given
+from bltm.audit.unmixing import MORE_STEPS, MULTIPLIED_CLASSES, make_unmix, predicts_given
 from bltm.core.blocks import block_rows, blocks
 from bltm.core.posterior import right_label_posterior
 from bltm.core.tempering import Tempering, find_tempering
@@ -109,15 +109,20 @@ def read_probs(
     noisy = predicts_given(scanned.probs, labels, counted.T, candidates[::step][:READ])
     unmix = make_unmix(counted) if noisy else None
     reading = "read as those of the noisy labels" if noisy else "read as those of the right labels"
-    in_question = candidates if trusted is None else candidates[~trusted[candidates]]
+    tempering = None
+    # Where f is made without the pairs of classes of T, T has to do what f cannot.
+    if len(counted.T) <= MULTIPLIED_CLASSES:
+        in_question = candidates if trusted is None else candidates[~trusted[candidates]]
+        tempering = _tempering(scanned.probs, labels, counted, unmix, weights, in_question)
+    power = "" if tempering is None else "^⅓"
     parts: dict[str, Any] = {
         "transition": ClassTransition(counted.T),
-        "tempering": _tempering(scanned.probs, labels, counted, unmix, weights, in_question),
+        "tempering": tempering,
         "unmix": unmix,
         "kind": "score" if in_sample else "probability",
         "source": (
-            f"f·T^⅓ with probabilities {reading} and one T, counted on the {counted.n:,} examples "
-            f"where they are surest{seen_or_not(in_sample)}"
+            f"f·T{power} with probabilities {reading} and one T, counted on the {counted.n:,} "
+            f"examples where they are surest{seen_or_not(in_sample)}"
         ),
         "counted": counted,
     }

@@ -13,11 +13,12 @@ from bltm.audit.transitions import Codes, Floats
 from bltm.core.blocks import block_rows, blocks
 from bltm.transition.surest import Counted, FloatArray
 
-# Up to this many classes products with T are those of matrices; beyond, of its part of rank one.
+# Up to this many classes products with T are those of matrices; beyond, of its part of rank one,
+# and what T says of single pairs of classes is not undone.
 MULTIPLIED_CLASSES = 256
 # Steps from the posterior of given labels to that of right ones; fewer where each takes long, more
 # where the noise rate of all examples together is asked for and not the order of single ones.
-STEPS, FEWER_STEPS, MORE_STEPS = 4, 2, 20
+STEPS, FEWER_STEPS, MORE_STEPS = 4, 1, 20
 # Log-likelihood per example by which probabilities must be better read as those of right labels:
 # a model that is too sure of the given labels gains a little that way, too.
 CLEARLY = 0.1
