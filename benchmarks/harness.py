@@ -195,8 +195,6 @@ def noisy_fashion(n: int) -> Source:
 
 def instance_noise(rate: float, seed: int, images: int) -> tuple[Source, Source, NoisyLabels]:
     """Return training images of Fashion-MNIST, all test images, and noisy labels of the former."""
-    import numpy as np
-
     from bltm.core.random import stream
     from bltm.data.registry import load_dataset
     from bltm.noise import make_noise
