@@ -88,7 +88,10 @@ def test_where_all_labels_are_trusted_they_are_right(matrix: object) -> None:
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_only_checked_labels_can_say_that_most_labels_of_a_class_are_wrong(checked: bool) -> None:
+def test_only_checked_labels_can_say_that_most_labels_of_a_class_are_wrong(
+    checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bltm.engine.class_transition.FEWEST_COUNTED", 0)
     trusted = np.arange(60) < 3 * checked
     job = tiny_job(trusted=trusted)
     job = replace(job, data=replace(job.data, labels=np.zeros(60, dtype=np.int64)))
@@ -97,6 +100,22 @@ def test_only_checked_labels_can_say_that_most_labels_of_a_class_are_wrong(check
     T = surest_matrix(job, Posterior(sure, True, "sure"))
     assert T[0, 0] > 0.8
     assert (T[1, 1] < T[1, 0]) == (T[2, 2] < T[2, 0]) == checked
+
+
+def test_a_class_of_few_counted_examples_is_not_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = tiny_job()
+    labels = np.where(np.arange(60) % 3 == 1, np.arange(60) % 2, np.arange(60) % 3)
+    job = replace(job, data=replace(job.data, labels=labels))
+    sure = np.full((60, 3), 0.01, dtype=np.float32)
+    sure[np.arange(60), np.arange(60) % 3] = 0.98
+    spread = []
+    for least in (0, 15):
+        monkeypatch.setattr("bltm.engine.class_transition.FEWEST_COUNTED", least)
+        spread.append(np.ptp(surest_matrix(job, Posterior(sure, True, "sure")).diagonal()))
+    assert spread[0] > 0.2
+    assert spread[1] < 0.05
 
 
 def test_the_anchor_row_of_an_absent_class_is_the_identitys() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.audit.problems import class_dependent, pair, symmetric
 
+from bltm.core.matrix import sample_rows
 from bltm.transition import class_transition
 from bltm.transition.surest import right_ahead, surest, surest_transition
 
@@ -70,3 +71,19 @@ def test_the_right_label_is_ahead_in_every_row(n_classes: int, lead: float, seed
             # Flips go where they went.
             np.testing.assert_allclose(wrong * wrong_before.sum(), wrong_before * wrong.sum())
             assert row[right] == pytest.approx(lead * wrong.max())
+
+
+def test_with_few_counted_examples_classes_share_one_rate_and_one_pattern() -> None:
+    rng = np.random.default_rng(0)
+    T = np.array([[0.95, 0.05, 0.0], [0.0, 0.6, 0.4], [0.1, 0.1, 0.8]])
+    right = np.repeat([0, 1, 2], 400)
+    labels, height = sample_rows(T[right], rng), rng.random(1200)
+    apart = surest_transition(right, height, labels, 3, least=80)
+    together = surest_transition(right, height, labels, 3, least=81)
+    assert np.ptp(apart.rates) > 0.2
+    assert np.ptp(together.rates) < 0.05
+    assert together.rates.mean() == pytest.approx(apart.rates.mean(), abs=0.02)
+    flips = together.T / together.rates[:, None]
+    assert flips[0, 1] / flips[0, 2] == pytest.approx(
+        together.pattern[1] / together.pattern[2], rel=0.15
+    )

@@ -27,6 +27,8 @@ PUBLISHED = Schedule(20, 0.01, momentum=0.0, weight_decay=1e-4, select="accuracy
 """Schedule of the network of the estimate in T-Revision and in the Reweight that comes with it."""
 
 ESTIMATORS = ("anchor", "counted")
+# Counted examples that a typical class has where classes are told apart.
+FEWEST_COUNTED = 15
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ def counted_matrix(job: Job, posterior: Posterior) -> FloatArray:
 def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
     """Return T as counted on the training examples of which the posterior is surest.
 
+    With few examples the posterior is wrong even where it is surest, in ways that differ from class
+    to class; together the classes are counted well enough.
+
     A posterior that rests on the noisy labels alone cannot know a class whose labels are mostly
     wrong, so the right label is held to be ahead of any wrong one. Labels that were checked can
     tell such a class.
@@ -154,7 +159,12 @@ def surest_matrix(job: Job, posterior: Posterior) -> FloatArray:
     probs = posterior.probs[index]
     labels, weights = job.data.labels[index], job.data.weights[index]
     counted = surest_transition(
-        probs.argmax(axis=1), probs.max(axis=1), labels, job.data.n_classes, weights
+        probs.argmax(axis=1),
+        probs.max(axis=1),
+        labels,
+        job.data.n_classes,
+        weights,
+        least=FEWEST_COUNTED,
     )
     return counted.T if job.data.trusted.any() else right_ahead(counted.T)
 

@@ -81,6 +81,7 @@ def surest_transition(
     weights: FloatArray | None = None,
     *,
     share: float = SUREST,
+    least: float = 0.0,
 ) -> Counted:
     """Return T counted on the surest predictions.
 
@@ -100,6 +101,9 @@ def surest_transition(
         Weights of the examples, shape (N,).
     share
         Share of the predictions of each class that is counted.
+    least
+        Where a typical class has fewer counted examples, all classes are given one rate and one
+        pattern.
 
     Examples
     --------
@@ -117,16 +121,18 @@ def surest_transition(
     totals, kept = counts.sum(axis=1), np.diag(counts).copy()
     np.fill_diagonal(counts, 0.0)
     flips = totals - kept
+    strengths = STRENGTHS if np.median(totals) >= least else STRENGTHS[-1:]
     received, uniform = counts.sum(axis=0), np.full(n_classes, 1.0 / n_classes)
     strength = _best_strength(received[None], uniform)
     pattern = (received + strength * uniform) / (received.sum() + strength)
 
     common = np.clip(flips.sum() / max(totals.sum(), 1.0), LOWEST_RATE, HIGHEST_RATE)
-    strength = _best_strength(np.stack([flips, kept], axis=1), np.array([common, 1.0 - common]))
+    both, shares = np.stack([flips, kept], axis=1), np.array([common, 1.0 - common])
+    strength = _best_strength(both, shares, strengths)
     rates = (flips + strength * common) / (totals + strength)
 
     others = pattern / (1.0 - pattern)[:, None]
-    strength = _best_strength(counts, others)
+    strength = _best_strength(counts, others, strengths)
     T = (counts + strength * others) / (flips + strength)[:, None]
     np.fill_diagonal(T, 0.0)
     T *= (rates / T.sum(axis=1))[:, None]
@@ -161,7 +167,9 @@ def right_ahead(T: FloatArray, lead: float = LEAD) -> FloatArray:
     return np.where(excess[:, None] > 1.0, fewer, T)
 
 
-def _best_strength(counts: FloatArray, means: FloatArray) -> float:
+def _best_strength(
+    counts: FloatArray, means: FloatArray, strengths: FloatArray = STRENGTHS
+) -> float:
     """Return how much the prior is worth under which the counts are most probable."""
     from scipy.special import gammaln
 
@@ -174,4 +182,4 @@ def _best_strength(counts: FloatArray, means: FloatArray) -> float:
         rows = gammaln(strength) - gammaln(strength + totals)
         return float(rows.sum() + (gammaln(a + n) - gammaln(a)).sum())
 
-    return float(max(STRENGTHS, key=evidence))
+    return float(max(strengths, key=evidence))
