@@ -115,11 +115,11 @@ def mean_and_spread(values: Sequence[float]) -> str:
 
     Examples
     --------
-    >>> mean_and_spread([0.81, 0.83])
-    '82.0 ± 1.4'
+    >>> mean_and_spread([0.81, 0.83]), mean_and_spread([0.81])
+    ('82.0 ± 1.4', '81.0')
     """
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{100 * statistics.fmean(values):.1f} ± {100 * spread:.1f}"
+    mean = f"{100 * statistics.fmean(values):.1f}"
+    return f"{mean} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
 
 @dataclass(frozen=True)

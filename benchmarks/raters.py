@@ -19,9 +19,9 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +53,7 @@ COLUMNS = {
 METHODS = {"clean": "right labels", "cross-entropy": "cross-entropy", "bltm-v": "BLTM-V"}
 
 
-@dataclass(frozen=True)
-class Rated:
+class Rated(NamedTuple):
     """Images with the labels that raters gave, the right ones, and images to judge by."""
 
     noisy: Source

@@ -160,7 +160,7 @@ def test_settings_are_kept_apart() -> None:
 def test_real_noise_has_no_rate() -> None:
     grid = summary([make_row(m, None, data="clothing1m", images=None, noise="none") for m in FEW])
     assert grid.rates == (None,)
-    assert grid.setting.title == "Clothing1M, all training examples, real label noise"
+    assert grid.setting.title == "Clothing1M, all training examples, its own labels"
     assert grid.entries["gce", None].gap is not None
 
 

@@ -185,7 +185,7 @@ def test_ablation__spans_data_sets_with_the_paper_s_values() -> None:
     assert headings(table) == [["Collected examples only", "Relabelled", "BLTM-V"]]
     found = cells(table, "Relabelled")
     assert found["CIFAR-10 30 %: paper"] == Cell("70.73")
-    assert found["Clothing1M real noise: paper"] == Cell("64.98")
+    assert found["Clothing1M own labels: paper"] == Cell("64.98")
     assert "±" in found["CIFAR-10 10 %"].text
 
 

@@ -48,7 +48,7 @@ class Setting:
         'Fashion-MNIST, 10,000 training examples, instance noise (rho_max = 0.6)'
         """
         amount = f"{self.images:,}" if self.images else "all"
-        noise = "real label noise" if self.noise == REAL else f"{self.noise} noise"
+        noise = "its own labels" if self.noise == REAL else f"{self.noise} noise"
         pairs = json.loads(self.options).items()
         details = ", ".join(f"{name} = {value}" for name, value in pairs)
         noise += f" ({details})" if details else ""
@@ -157,6 +157,6 @@ def rate_name(rate: float | None) -> str:
     Examples
     --------
     >>> rate_name(0.3), rate_name(None)
-    ('30 %', 'real noise')
+    ('30 %', 'own labels')
     """
-    return "real noise" if rate is None else percent(rate)
+    return "own labels" if rate is None else percent(rate)
