@@ -37,9 +37,9 @@ def in_words(
     ]
     if disagreement > overall.high:
         lines.append(
-            f"{_percent(disagreement)} of them differ from the likeliest class. If labels go wrong "
-            "mostly where examples are hard, as people's do, up to that many can be wrong: nothing "
-            "tells then whether the label is at fault or the model."
+            f"{_percent(disagreement)} of the labels differ from the likeliest class. If labels go "
+            "wrong mostly where examples are hard, as people's do, up to that many can be wrong: "
+            "nothing tells then whether the label is at fault or the model."
         )
     if kind != "probability":
         lines.append(
