@@ -139,7 +139,9 @@ def wrong_checksum(file: RemoteFile, where: str, found: str) -> InputError:
     return InputError(
         file.name,
         f"from {where} is not the original: its checksum is {found} instead of {file.checksum}",
-        "Delete the file if it is in the cache, and fetch it from the original address.",
+        "Delete the file if it is in the cache, and fetch it from the original address. If it is "
+        "another data set's that is called the same (MNIST, Fashion-MNIST), give each data set a "
+        "folder of its own, named after it.",
     )
 
 
