@@ -33,6 +33,7 @@ SLOWER, FASTER, SMALLER = {"lr": 7e-4}, {"lr": 6e-3}, {"batch_size": 64}
 PACE: list[Settings] = [SLOWER, FASTER]
 # The true rate is more than a user of these methods knows; "true" stands for it.
 FORGET: list[Settings] = [{"noise_rate": "true"}, {"ramp": 0.25}, {"ramp": 1.0}, {"exponent": 2.0}]
+COUNTED: list[Settings] = [{"transition": "counted", **pace} for pace in ({}, SLOWER, FASTER)]
 TRIALS: dict[str, list[Settings]] = {
     "cross-entropy": [*PACE, SMALLER, {"batch_size": 256}, {"lr": 2e-2}, {"epochs": 24}],
     "gce": [{"q": 0.3}, {"q": 0.5}, {"q": 0.9}, {"truncated": True}, *PACE],
@@ -61,20 +62,8 @@ TRIALS: dict[str, list[Settings]] = {
         *PACE,
     ],
     "dmi": [{"smoothing": 0.0}, {"smoothing": 0.3}, SMALLER, {"batch_size": 512}, *PACE],
-    "forward": [
-        {"transition": "counted"},
-        {"transition": "counted", **SLOWER},
-        {"transition": "counted", **FASTER},
-        SMALLER,
-        *PACE,
-    ],
-    "reweight": [
-        {"transition": "counted"},
-        {"transition": "counted", **SLOWER},
-        {"transition": "counted", **FASTER},
-        SMALLER,
-        *PACE,
-    ],
+    "forward": [*COUNTED, SMALLER, *PACE],
+    "reweight": [*COUNTED, SMALLER, *PACE],
     "t-revision": [
         {"transition": "counted"},
         {"revision_rate": 1.0},
