@@ -17,6 +17,7 @@ from bltm.core.matrix import (
     normalise_rows,
     project_to_simplex,
     sample_rows,
+    towards_identity,
 )
 
 REPEATABLE = settings(derandomize=True, deadline=None)
@@ -134,3 +135,18 @@ def test_projection_is_the_nearest_distribution(values: Any, seed: int):
 def test_projection_leaves_distributions_as_they_are():
     rows = np.random.default_rng(0).dirichlet(np.ones(5), size=20)
     np.testing.assert_allclose(project_to_simplex(rows), rows, atol=1e-15)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_columns_drawn_towards_the_identity_are_those_of_the_mixed_matrix(share: float):
+    T = np.random.default_rng(0).dirichlet(np.ones(4), size=4)
+    T[0] = [0.0, 1.0, 0.0, 0.0]
+    mixed = (1.0 - share) * np.eye(4) + share * T
+    labels = torch.tensor([2, 0, 3])
+    columns = torch.from_numpy(T.T[labels.numpy()]).log()
+    found = towards_identity(columns, labels, share).exp().numpy()
+    np.testing.assert_allclose(found, mixed.T[labels.numpy()], atol=1e-12)
+    np.testing.assert_array_equal(
+        columns,
+        np.log(T.T[labels.numpy()], where=T.T[labels.numpy()] > 0, out=np.full((3, 4), -np.inf)),
+    )

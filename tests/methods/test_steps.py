@@ -158,6 +158,27 @@ def test_eq_5_is_the_noisy_likelihood_of_the_given_label() -> None:
 
 
 @pytest.mark.parametrize("step", ["correct", "revise"])
+def test_a_share_of_the_correction_is_that_of_t_mixed_with_the_identity(step: str) -> None:
+    one_step = Schedule(1, 0.0, batch_size=60)
+    recipe = replace(RECIPE, classifier=one_step, revision=one_step, correction=0.25)
+    job, model = tiny_job(validation=0.2), some_model()
+    start = job.new_classifier("start")
+    run = correct if step == "correct" else revise
+    result = run(job, recipe, "stage", model, start)
+    labels = torch.from_numpy(job.data.labels)
+    with torch.no_grad():
+        f, T = start(X).softmax(1).double(), model(X).double()
+        noisy = (f[:, None] @ (0.75 * torch.eye(3) + 0.25 * T))[:, 0]
+    losses = -noisy.log()[torch.arange(60), labels]
+    (line,) = job.bench.store.history
+    assert line["loss"] == pytest.approx(float(losses[job.split.train].mean()), rel=1e-5)
+    held_out = float(losses[job.split.validation].mean())
+    assert line["val_loss"] == pytest.approx(held_out, rel=1e-5)
+    # What labels are judged by is all of T(x).
+    torch.testing.assert_close(result.columns, column_of_given_label(job, model))
+
+
+@pytest.mark.parametrize("step", ["correct", "revise"])
 def test_the_transition_network_does_not_move(step: str) -> None:
     job, model = tiny_job(), some_model()
     before = copy.deepcopy(weights_of(model))

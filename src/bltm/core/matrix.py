@@ -88,6 +88,34 @@ def log_entries(T: torch.Tensor) -> torch.Tensor:
     return T.clamp_min(torch.finfo(T.dtype).tiny).log().masked_fill(T <= 0, -1e4)
 
 
+def towards_identity(log_columns: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+    """Return the log of columns of ``(1 - share) I + share T``: flips scaled by a share.
+
+    Parameters
+    ----------
+    log_columns
+        ``log T[:, labels[b]]``, shape (B, C).
+    labels
+        Which columns they are, shape (B,).
+    share
+        What is left of the flips, above 0; 1 leaves the columns as they are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> columns = torch.tensor([[0.6, 0.2]])
+    >>> towards_identity(columns.log(), torch.tensor([0]), 0.5).exp()
+    tensor([[0.8000, 0.1000]])
+    """
+    import torch
+
+    if share == 1.0:
+        return log_columns
+    columns = share * log_columns.exp()
+    columns[torch.arange(len(labels), device=labels.device), labels] += 1.0 - share
+    return log_entries(columns)
+
+
 def sample_rows(rows: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw one label from each probability row, by inversion of its cumulative sum.
 

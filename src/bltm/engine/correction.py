@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from math import log
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from bltm.core.matrix import towards_identity
 from bltm.engine.batches import Batch
 from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
@@ -24,6 +26,7 @@ def fit_corrected(
     transition: Transition,
     start: nn.Module | None,
     step: Step | None = None,
+    share: float = 1.0,
 ) -> Corrected:
     """Train a classifier of right labels with the transition fixed.
 
@@ -37,6 +40,8 @@ def fit_corrected(
         The network to start from, or None for a random start.
     step
         Gives the loss from the extras "columns", the columns of the given labels; Eq. 5 by default.
+    share
+        Labels are taken to have come through ``(1 - share) I + share T(x)``.
     """
     classifier = start_classifier(job, stage, start)
     columns = column_of_given_label(job, transition)
@@ -45,8 +50,10 @@ def fit_corrected(
         {"classifier": classifier},
         step or forward_step,
         schedule,
-        score=corrected_score(transition),
-        extras={"columns": columns},
+        score=corrected_score(transition, share),
+        extras={
+            "columns": towards_identity(columns, torch.from_numpy(job.data.labels), share),
+        },
     )
     return Corrected(classifier, transition, columns)
 
@@ -61,11 +68,28 @@ def forward_step(modules: Modules, batch: Batch) -> torch.Tensor:
     return forward_nll(modules["classifier"](batch.x), batch.extras["columns"])
 
 
-def corrected_score(transition: Transition) -> Score:
-    """Return the score of a classifier of right labels on *noisy* labels: log (f(x) · T(x))."""
+def corrected_score(transition: Transition, share: float = 1.0) -> Score:
+    """Return the score of a classifier of right labels on *noisy* labels: log (f(x) · T(x)).
+
+    With a share below one, T(x) is drawn towards the identity by the rest.
+    """
 
     def score(modules: Modules, batch: Batch) -> torch.Tensor:
         log_probs = functional.log_softmax(modules["classifier"](batch.x), dim=1)
-        return transition.log_noisy(batch.x, log_probs)
+        return mixed_score(log_probs, transition.log_noisy(batch.x, log_probs), share)
 
     return score
+
+
+def mixed_score(log_probs: torch.Tensor, log_noisy: torch.Tensor, share: float) -> torch.Tensor:
+    """Return ``log ((1 - share) f + share f · T)``, shape (B, C).
+
+    Examples
+    --------
+    >>> f, noisy = torch.tensor([[0.9, 0.1]]), torch.tensor([[0.5, 0.5]])
+    >>> mixed_score(f.log(), noisy.log(), 0.5).exp()
+    tensor([[0.7000, 0.3000]])
+    """
+    if share == 1.0:
+        return log_noisy
+    return torch.logaddexp(log_probs + log(1.0 - share), log_noisy + log(share))

@@ -1,8 +1,8 @@
 """Step 4 of Algorithm 1 (section 4.4): train the classifier with forward correction.
 
 Minimises Eq. 5, the mean of ``-log (f(x) · T*(x))[noisy label]`` over all noisy examples, with the
-transition network fixed. Of T*(x) this needs the column of the given label only: C numbers for
-each example, computed once.
+transition network fixed; from the second round on perhaps with half of T*(x) (``moderate``). Of
+T*(x) this needs the column of the given label only: C numbers for each example, computed once.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ def correct(
     warm
         The network to start from, or None for a random start.
     """
-    return fit_corrected(job, stage, recipe.classifier, transition, warm)
+    return fit_corrected(job, stage, recipe.classifier, transition, warm, share=recipe.correction)

@@ -21,6 +21,7 @@ from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collec
 from bltm.methods.bltm.correct import correct
 from bltm.methods.bltm.hold_back import hold_back
 from bltm.methods.bltm.learn_transition import learn_transition
+from bltm.methods.bltm.moderate import moderate
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
 from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
@@ -100,6 +101,8 @@ class BLTMClassifier(NoisyLabelClassifier):
         start = warm if recipe.start_from_warm_up else None
         rounds = [self._round(job, recipe, "round-1", posterior, collector, threshold, start)]
         recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
+        if recipe.moderate and recipe.rounds > 1:
+            recipe = replace(recipe, correction=moderate(job, rounds[0].result))
         for number in range(2, recipe.rounds + 1):
             # Later rounds collect where the classifier of the round before is sure.
             name, before = f"round-{number}", rounds[-1].result.classifier
@@ -125,6 +128,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             findings={
                 "collected": len(collected),
                 "coverage": collected.coverage.tolist(),
+                "correction": recipe.correction,
                 "departure": [each.departure for each in rounds if each.departure is not None],
             },
         )

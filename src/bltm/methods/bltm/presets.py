@@ -35,6 +35,11 @@ class Recipe:
         row of the Bayes label, and in the other rows, of which x says nothing.
     hold_back
         Whether T*(x) departs from that matrix only as far as held-out noisy labels bear it out.
+    moderate
+        Whether labels are corrected by half of T*(x) from the second round on, unless held-out
+        noisy labels speak against it.
+    correction
+        The share of T*(x) that they are corrected by.
     members
         How many of the last rounds' classifiers predict together, as the mean of their logits.
     carry_on
@@ -61,6 +66,8 @@ class Recipe:
     residual: bool = False
     penalty: tuple[float, float] = (0.0, 0.0)
     hold_back: bool = False
+    moderate: bool = False
+    correction: float = 1.0
     members: int = 1
     carry_on: bool = False
     augment_all: bool = True
@@ -134,6 +141,7 @@ DEFAULT = Recipe(
     residual=True,
     penalty=(1e-2, 1e-1),
     hold_back=True,
+    moderate=True,
     revise_at_once=False,
     revision_rate=5.0,
 )

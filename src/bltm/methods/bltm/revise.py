@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from bltm.core.matrix import towards_identity
 from bltm.engine.batches import Batch
-from bltm.engine.correction import start_classifier
+from bltm.engine.correction import mixed_score, start_classifier
 from bltm.engine.job import Job
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import (
@@ -49,11 +50,13 @@ def revise(
         columns = network.log_columns(batch.extras["features"], batch.y, modules["revision"])
         trusted = batch.extras["trusted"]
         columns = torch.where(trusted[:, None], identity[batch.y], columns)
+        columns = towards_identity(columns, batch.y, recipe.correction)
         return forward_nll(modules["classifier"](batch.x), columns)
 
     def score(modules: Modules, batch: Batch) -> torch.Tensor:
         log_probs = functional.log_softmax(modules["classifier"](batch.x), dim=1)
-        return network.log_noisy(batch.extras["features"], log_probs, modules["revision"])
+        noisy = network.log_noisy(batch.extras["features"], log_probs, modules["revision"])
+        return mixed_score(log_probs, noisy, recipe.correction)
 
     extras = {
         "features": transition_features(job, network),

@@ -1,0 +1,79 @@
+"""How far labels are corrected: all the way, or halfway where f explains them as well.
+
+Labels can be wrong where examples are hard, as people's are. A classifier is in doubt about the
+same examples and between the same classes, so its doubt and T*(x) explain such labels alike, and a
+full correction leaves f no doubt: it gets surer than it can be and learns labels by heart. Flips
+that do not follow f's doubt are explained by T*(x) alone and have to be corrected in full.
+
+Which of the two it is shows in noisy labels that the classifier of the first round has not seen.
+With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is compared for
+``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as the best
+share, half of the correction is left to f's own doubt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from bltm.core.matrix import log_entries, towards_identity
+from bltm.engine.batches import in_batches
+from bltm.engine.job import Job
+from bltm.engine.posteriors import network_probs
+from bltm.engine.predict import BATCH
+from bltm.engine.transition_model import Corrected
+
+WHOLE, HALF = 1.0, 0.5
+SHARES = (WHOLE, 0.75, HALF)
+TEMPERATURES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
+# Standard errors by which held-out labels have to speak against half of the correction.
+AGAINST = 2.0
+# With fewer labels nothing would speak against it.
+LEAST_LABELS = 800
+
+
+def moderate(job: Job, corrected: Corrected) -> float:
+    """Return the share of T*(x) that classifiers of later rounds are corrected by, ½ or 1.
+
+    Parameters
+    ----------
+    job
+        The fit; its noisy validation labels decide. Trusted ones say nothing of the noise.
+    corrected
+        A classifier that was trained through all of T*(x).
+    """
+    held_out = job.split.validation[~job.data.trusted[job.split.validation]]
+    if len(held_out) < LEAST_LABELS:
+        return WHOLE
+    log_probs = log_entries(torch.from_numpy(network_probs(job, corrected.classifier)[held_out]))
+    labels = torch.from_numpy(job.data.labels[held_out])
+    columns = corrected.columns[torch.from_numpy(held_out)]
+    weights = job.data.weights[held_out]
+    found = {s: _best_likelihoods(log_probs, columns, labels, weights, s) for s in SHARES}
+    best = max(SHARES, key=lambda share: np.average(found[share], weights=weights))
+    lost = found[best] - found[HALF]
+    mean = np.average(lost, weights=weights)
+    error = np.sqrt((weights**2 * (lost - mean) ** 2).sum()) / weights.sum()
+    return HALF if mean <= AGAINST * error else WHOLE
+
+
+def _best_likelihoods(
+    log_probs: torch.Tensor,
+    columns: torch.Tensor,
+    labels: torch.Tensor,
+    weights: np.ndarray,
+    share: float,
+) -> np.ndarray:
+    """Return ``log (f^(1/τ) · T_s)[noisy label]`` with the τ of the largest mean, shape (M,)."""
+    batches = in_batches(torch.arange(len(labels)), BATCH)
+    softened = []
+    for temperature in TEMPERATURES:
+        parts = [
+            (
+                (log_probs[b] / temperature).log_softmax(1)
+                + towards_identity(columns[b], labels[b], share)
+            ).logsumexp(1)
+            for b in batches
+        ]
+        softened.append(torch.cat(parts).double().numpy())
+    return max(softened, key=lambda values: np.average(values, weights=weights))

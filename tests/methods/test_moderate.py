@@ -1,0 +1,89 @@
+"""Half of the correction where f's own doubt explains the noisy labels, else all of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bltm import BLTMClassifier
+from bltm.core.records import Split
+from bltm.engine.job import Job
+from bltm.engine.transition_model import ClassTransition, Corrected, column_of_given_label
+from bltm.engine.workbench import Workbench
+from bltm.methods.bltm.moderate import LEAST_LABELS, moderate
+from bltm.methods.bltm.presets import DEFAULT
+from engine.helpers import FABRIC, noisy_data
+
+C = 4
+PAIRS = 0.6 * np.eye(C) + 0.4 * np.roll(np.eye(C), 1, axis=1)
+
+
+def fit_of_noise(
+    kind: str, held_out: int = 2000, trusted: bool = False, silent: bool = False
+) -> tuple[Job, Corrected]:
+    """A classifier whose logits are its inputs, and labels that flip in pairs or by its doubt.
+
+    ``silent`` gives weight to half of the examples only, whose labels follow the doubt.
+    """
+    rng = np.random.default_rng(0)
+    n = held_out + 10
+    x = rng.normal(scale=3.0, size=(n, C)).astype(np.float32)
+    f = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    doubt = np.exp(x / 2) / np.exp(x / 2).sum(axis=1, keepdims=True)
+    by_doubt = np.full(n, kind == "doubt") | (silent & (np.arange(n) % 2 == 0))
+    noisy = np.where(by_doubt[:, None], doubt, f @ PAIRS)
+    labels = (noisy.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, C - 1)
+    weights = by_doubt.astype(float) if silent else None
+    data = noisy_data(x, labels, C, weights, np.full(n, trusted))
+    split = Split(np.arange(10), np.arange(10, n))
+    job = Job(data, split, Workbench(fabric=FABRIC, seed=0), "mlp")
+    transition = ClassTransition(torch.from_numpy(PAIRS)).requires_grad_(False).eval()
+    columns = column_of_given_label(job, transition)
+    return job, Corrected(nn.Identity(), transition, columns)
+
+
+@pytest.mark.parametrize(("kind", "share"), [("pairs", 1.0), ("doubt", 0.5)])
+def test_held_out_labels_decide(kind: str, share: float) -> None:
+    assert moderate(*fit_of_noise(kind)) == share
+
+
+def test_weights_count() -> None:
+    assert moderate(*fit_of_noise("pairs", silent=True)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "options", [{"held_out": LEAST_LABELS - 1}, {"trusted": True}], ids=["few", "trusted"]
+)
+def test_without_enough_noisy_labels_all_of_it_is_corrected(options: dict[str, int]) -> None:
+    assert moderate(*fit_of_noise("doubt", **options)) == 1.0  # type: ignore[arg-type]
+
+
+class Small(BLTMClassifier):
+    """BLTM that decides nothing, by the preset's name."""
+
+    presets = {"default": replace(DEFAULT, moderate=False)}
+
+
+def blobs_that_overlap() -> tuple[np.ndarray, np.ndarray]:
+    """Points of three classes, and labels that are wrong where the classes meet."""
+    rng = np.random.default_rng(0)
+    right = rng.integers(3, size=9000)
+    x = (1.2 * np.eye(3, 4)[right] + rng.standard_normal((9000, 4))).astype(np.float32)
+    doubt = np.exp(0.8 * x[:, :3])
+    rows = doubt / doubt.sum(axis=1, keepdims=True)
+    return x, (rows.cumsum(axis=1) < rng.random((9000, 1))).sum(axis=1).clip(0, 2)
+
+
+def test_the_fit_tells_its_share_and_the_first_round_is_not_changed_by_it() -> None:
+    x, noisy = blobs_that_overlap()
+    options = {"random_state": 0, "epochs": 2, "rounds": 2}
+    moderated = BLTMClassifier(**options).fit(x, noisy)
+    whole = Small(**options).fit(x, noisy)
+    assert moderated.findings_["correction"] == 0.5
+    assert whole.findings_["correction"] == 1.0
+    first, other = (m.classifier_.networks[0].state_dict() for m in (moderated, whole))
+    assert all(torch.equal(value, other[name]) for name, value in first.items())
+    last, other = (m.classifier_.networks[1].state_dict() for m in (moderated, whole))
+    assert not all(torch.equal(value, other[name]) for name, value in last.items())
