@@ -60,6 +60,16 @@ def test_without_enough_noisy_labels_all_of_it_is_corrected(options: dict[str, i
     assert moderate(*fit_of_noise("doubt", **options)) == 1.0  # type: ignore[arg-type]
 
 
+def test_between_two_classes_few_labels_leave_half_to_doubt() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
+    data = noisy_data(x, np.arange(60) % 2, 2)
+    split = Split(np.arange(50), np.arange(50, 60))
+    job = Job(data, split, Workbench(fabric=FABRIC, seed=0), "mlp")
+    transition = ClassTransition(torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
+    columns = column_of_given_label(job, transition)
+    assert moderate(job, Corrected(nn.Identity(), transition, columns)) == 0.5
+
+
 class Small(BLTMClassifier):
     """BLTM that decides nothing, by the preset's name."""
 

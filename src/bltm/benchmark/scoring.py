@@ -74,6 +74,7 @@ def score(
         "suspicion": found["suspicion"],
         "passes": found["passes"],
         "lengths": found["lengths"],
+        "correction": found.get("correction"),
         "curve": curve,
     }
 

@@ -8,7 +8,8 @@ that do not follow f's doubt are explained by T*(x) alone and have to be correct
 Which of the two it is shows in noisy labels that the classifier of the first round has not seen.
 With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is compared for
 ``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as the best
-share, half of the correction is left to f's own doubt.
+share, half of the correction is left to f's own doubt. Between two classes flips go where the doubt
+goes, and half is right unless many labels say otherwise.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def moderate(job: Job, corrected: Corrected) -> float:
     """
     held_out = job.split.validation[~job.data.trusted[job.split.validation]]
     if len(held_out) < LEAST_LABELS:
-        return WHOLE
+        return HALF if job.data.n_classes == 2 else WHOLE
     log_probs = log_entries(torch.from_numpy(network_probs(job, corrected.classifier)[held_out]))
     labels = torch.from_numpy(job.data.labels[held_out])
     columns = corrected.columns[torch.from_numpy(held_out)]
