@@ -70,8 +70,8 @@ def test_between_two_classes_few_labels_leave_half_to_doubt() -> None:
     assert moderate(job, Corrected(nn.Identity(), transition, columns)) == 0.5
 
 
-class Small(BLTMClassifier):
-    """BLTM that decides nothing, by the preset's name."""
+class InFull(BLTMClassifier):
+    """BLTM that corrects by all of T*(x)."""
 
     presets = {"default": replace(DEFAULT, moderate=False)}
 
@@ -90,7 +90,7 @@ def test_the_fit_tells_its_share_and_the_first_round_is_not_changed_by_it() -> N
     x, noisy = blobs_that_overlap()
     options = {"random_state": 0, "epochs": 2, "rounds": 2}
     moderated = BLTMClassifier(**options).fit(x, noisy)
-    whole = Small(**options).fit(x, noisy)
+    whole = InFull(**options).fit(x, noisy)
     assert moderated.findings_["correction"] == 0.5
     assert whole.findings_["correction"] == 1.0
     first, other = (m.classifier_.networks[0].state_dict() for m in (moderated, whole))
