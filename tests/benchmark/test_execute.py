@@ -1,5 +1,6 @@
 """One run: its row, its honesty, and that it goes on after a crash."""
 
+import copy
 import gc
 import json
 import warnings
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bltm.benchmark.cells import open_cell
 from bltm.benchmark.execute import clean_up, execute, family, planned_stages
 from bltm.benchmark.spec import Cell, RunSpec
 from bltm.core.errors import CoverageWarning
+from bltm.data.source import Source
 from bltm.engine.loop import TrainState
 from bltm.engine.workbench import Workbench
 from bltm.methods.bltm import BLTMClassifier
@@ -72,6 +75,10 @@ def test_figures_of_a_method_fitted_by_hand(
         model = BLTMClassifier(random_state=0, revision=False, **SMALL).fit_source(cell.train)
     figures = rows["bltm"]["figures"]
     assert figures["accuracy"] == float((model.predict(judge.test) == judge.test.labels).mean())
+    assert figures["accuracy_of_each"] == [
+        _score_alone(model, network, judge.test) for network in model.classifier_.networks
+    ]
+    assert rows["cross-entropy"]["figures"]["accuracy_of_each"] is None
     used = np.asarray(model.predict_transition(cell.train, rows=judge.clean))
     errors = np.abs(used - judge.row).sum(axis=1)
     assert figures["row_error"]["all"] == pytest.approx(errors.mean(), abs=1e-6)
@@ -84,6 +91,12 @@ def test_figures_of_a_method_fitted_by_hand(
     assert figures["collection"]["count"] == len(indices)
     assert figures["collection"]["of"] == 270
     assert figures["passes"] == pytest.approx(model.findings_["passes"])
+
+
+def _score_alone(model: BLTMClassifier, network: nn.Module, test: Source) -> float:
+    alone = copy.copy(model)
+    alone.classifier_ = network
+    return float((alone.predict(test) == test.labels).mean())
 
 
 def test_methods_without_a_transition_have_no_error_of_it(rows: dict[str, dict[str, Any]]) -> None:

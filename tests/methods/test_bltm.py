@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from bltm.engine.protocol import BUDGET
 from bltm.methods.bltm import BLTMClassifier
 from bltm.nets.ensemble import Ensemble
 from engine.helpers import weights_of
@@ -21,25 +22,42 @@ def fitted(**parameters: Any) -> BLTMClassifier:
     return BLTMClassifier(**(settings | parameters)).fit(DATA.x, DATA.y_noisy)
 
 
-def test_the_last_two_rounds_answer_together() -> None:
+def test_the_classifiers_of_all_rounds_and_starts_answer_together() -> None:
     longer, shorter = fitted(revision=False), fitted(revision=False, rounds=2)
     assert isinstance(longer.classifier_, Ensemble)
     assert isinstance(shorter.classifier_, Ensemble)
-    second, third = longer.classifier_.networks
-    # The rounds are those of a shorter fit, and each starts anew.
+    first, second, third, fourth = longer.classifier_.networks
+    # The rounds are those of a shorter fit, and each starts anew; the last has two starts.
+    assert weights_of(first) == weights_of(shorter.classifier_.networks[0])
     assert weights_of(second) == weights_of(shorter.classifier_.networks[1])
+    assert len(shorter.classifier_.networks) == 3
     assert weights_of(third) != weights_of(second)
+    assert weights_of(fourth) != weights_of(third)
+
+
+def test_the_starts_of_the_last_round_share_one_transition() -> None:
+    model = fitted(rho_max=0.0)
+    stages = dict.fromkeys(record["stage"] for record in model.history_)
+    trained = [stage for stage in stages if stage.startswith(("round-3", "revise"))]
+    last = ["round-3/transition", "round-3/correct", "round-3/correct-2", "revise"]
+    assert trained == [stage for stage in last if stage in stages]
+    assert [stage.stage for stage in model.plan(100)[-4:]] == last
 
 
 def test_what_was_revised_takes_the_place_of_the_last() -> None:
     plain, revised = fitted(revision=False).classifier_, fitted().classifier_
-    assert weights_of(plain.networks[0]) == weights_of(revised.networks[0])
-    assert len(revised.networks) == 2
+    assert [weights_of(net) for net in plain.networks[:-1]] == [
+        weights_of(net) for net in revised.networks[:-1]
+    ]
+    assert len(revised.networks) == 4
 
 
-def test_one_round_has_one_network() -> None:
-    assert not isinstance(fitted(rounds=1).classifier_, Ensemble)
+def test_a_published_preset_has_one_network() -> None:
     assert not isinstance(fitted(preset="paper").classifier_, Ensemble)
+
+
+def test_the_default_keeps_to_the_budget() -> None:
+    assert sum(stage.work for stage in BLTMClassifier().plan(9000)) <= BUDGET * 9000
 
 
 def test_probabilities_are_those_of_the_mean_logits() -> None:
@@ -51,7 +69,7 @@ def test_probabilities_are_those_of_the_mean_logits() -> None:
     np.testing.assert_allclose(model.predict_proba(DATA.x), expected, atol=1e-6)
 
 
-def test_labels_are_judged_by_as_many_networks_as_answer() -> None:
+def test_labels_are_judged_by_as_many_networks_as_the_last_round_trains() -> None:
     model = fitted(audit_folds=2)
     judges = [record["stage"] for record in model.history_ if record["stage"].startswith("audit")]
     names = [f"audit/fold-{fold}/{number}" for fold in (1, 2) for number in (1, 2)]

@@ -38,7 +38,7 @@ def test_a_published_preset_is_what_was_published(
     assert not recipe.residual
     assert recipe.penalty == (0.0, 0.0)
     assert recipe.revise_at_once
-    assert (recipe.collector, recipe.rounds, recipe.members) == ("in-sample", 1, 1)
+    assert (recipe.collector, recipe.rounds, recipe.last_starts) == ("in-sample", 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_a_stop_at_any_step_of_any_stage_changes_nothing(
         "round-1/correct",
         "round-2/transition",
         "round-2/correct",
+        "round-2/correct-2",
         "revise",
     ]
     for limit in range(1, steps + 1, 5):

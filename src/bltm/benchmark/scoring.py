@@ -16,6 +16,7 @@ from bltm.core.records import FloatArray, IntArray, Split
 from bltm.data.source import Source
 from bltm.engine.workbench import Outcome
 from bltm.methods.base import NoisyLabelClassifier
+from bltm.nets.ensemble import Ensemble
 from bltm.noise.record import class_average
 
 SWEEP = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
@@ -62,6 +63,7 @@ def score(
     ]
     return {
         "accuracy": _accuracy(estimator, judge.test),
+        "accuracy_of_each": _accuracy_of_each(estimator, judge.test),
         "accuracy_last": last[0] if last else None,
         "oracle_best": best and best["test_accuracy"],
         "oracle_best_epoch": best and best["epoch"],
@@ -91,6 +93,17 @@ def collection_quality(
 
 def _accuracy(estimator: NoisyLabelClassifier, test: Source) -> float:
     return float((estimator.predict(test) == test.labels).mean())
+
+
+def _accuracy_of_each(estimator: NoisyLabelClassifier, test: Source) -> list[float] | None:
+    """Return the accuracy of each network by itself, where several answer together."""
+    if not isinstance(estimator.classifier_, Ensemble):
+        return None
+    alone, found = copy.copy(estimator), []
+    for network in estimator.classifier_.networks:
+        alone.classifier_ = network
+        found.append(_accuracy(alone, test))
+    return found
 
 
 def _curve(

@@ -111,15 +111,18 @@ class BLTMClassifier(NoisyLabelClassifier):
             rounds.append(
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-        classifiers = [each.result.classifier for each in rounds]
         collected, transition, result, _ = rounds[-1]
+        others = [each.result.classifier for each in rounds[:-1]]
+        for number in range(2, recipe.last_starts + 1):
+            others.append(result.classifier)
+            name = f"round-{recipe.rounds}/correct-{number}"
+            result = correct(job, recipe, name, transition, start)
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
-            classifiers[-1] = result.classifier
         return self._concluded(
             job,
             recipe,
-            classifiers,
+            others,
             result,
             start,
             posterior=posterior,
@@ -177,20 +180,20 @@ class BLTMClassifier(NoisyLabelClassifier):
         self,
         job: Job,
         recipe: Recipe,
-        classifiers: list[nn.Module],
+        others: list[nn.Module],
         result: Corrected,
         start: nn.Module | None,
         **parts: Any,
     ) -> FitResult:
-        """Let the last rounds answer together; labels are judged out of sample by as many."""
+        """Let all classifiers answer together, except where one went on from the other."""
         judging = replace(recipe, classifier=recipe.judging())
 
         def judge(rest: Job, name: str) -> nn.Module:
-            names = [f"{name}/{number}" for number in range(1, recipe.answering + 1)]
+            names = [f"{name}/{number}" for number in range(1, recipe.last_starts + 1)]
             fits = [correct(rest, judging, each, result.transition, start) for each in names]
             return together([fit.classifier for fit in fits])
 
-        answer = together(classifiers[-recipe.answering :])
+        answer = together([result.classifier] if recipe.carry_on else [*others, result.classifier])
         return conclude_corrected(job, replace(result, classifier=answer), refit=judge, **parts)
 
     def plan(self, n: int) -> list[PlannedStage]:
@@ -211,14 +214,16 @@ class BLTMClassifier(NoisyLabelClassifier):
             stages.append(PlannedStage(f"{name}/{'revise' if at_once else 'correct'}", schedule, n))
             # The first round has chosen the length.
             recipe = replace(recipe, classifier=replace(recipe.classifier, lengths=()))
+        for number in range(2, recipe.last_starts + 1):
+            stages.append(PlannedStage(f"{name}/correct-{number}", recipe.classifier, n))
         if self.revision and not at_once:
             stages.append(PlannedStage("revise", recipe.revision, n))
         return stages
 
     def _judge(self, stages: list[PlannedStage]) -> PlannedStage:
-        """Return the stage that judges a fold: classifiers like those that answer."""
+        """Return the stage that judges a fold: classifiers like those of the last round."""
         recipe, _, _ = self._recipe()
-        return PlannedStage("audit", recipe.judging(), stages[-1].examples, recipe.answering)
+        return PlannedStage("audit", recipe.judging(), stages[-1].examples, recipe.last_starts)
 
     def _recipe(self) -> tuple[Recipe, Collector, float]:
         """Return the preset with the user's changes, the collector and its threshold."""

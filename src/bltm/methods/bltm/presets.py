@@ -40,10 +40,12 @@ class Recipe:
         noisy labels speak against it.
     correction
         The share of T*(x) that they are corrected by.
-    members
-        How many of the last rounds' classifiers predict together, as the mean of their logits.
+    last_starts
+        How many classifiers the last round trains, each from a random start of its own. As many
+        judge labels that they have not seen.
     carry_on
-        Whether the classifier of a round starts from that of the round before.
+        Whether the classifier of a round starts from that of the round before. The last one answers
+        then; otherwise all do together, by the mean of their logits.
     augment_all
         Where images are augmented, whether they are for the warm-up and the transition network,
         too; else the classifier alone sees them changed.
@@ -68,16 +70,11 @@ class Recipe:
     hold_back: bool = False
     moderate: bool = False
     correction: float = 1.0
-    members: int = 1
+    last_starts: int = 1
     carry_on: bool = False
     augment_all: bool = True
     revise_at_once: bool = True
     revision_rate: float = 1.0
-
-    @property
-    def answering(self) -> int:
-        """Return how many classifiers answer in the end."""
-        return min(self.members, self.rounds)
 
     def judging(self) -> Schedule:
         """Return how long a classifier learns that judges labels which it has not seen."""
@@ -131,12 +128,12 @@ _CYCLE = replace(CYCLE, lengths=(), select="last")
 DEFAULT = Recipe(
     warm_up=_CYCLE,
     # With 12 epochs as elsewhere the budget would not hold where all examples are collected.
-    transition=replace(_CYCLE, epochs=10),
+    transition=replace(_CYCLE, epochs=6),
     classifier=replace(_CYCLE, lengths=LENGTHS[1:], choose="loss"),
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
     rounds=3,
-    members=2,
+    last_starts=2,
     start_from_warm_up=False,
     residual=True,
     penalty=(1e-2, 1e-1),
@@ -155,7 +152,7 @@ PRESETS = {
 # Labels and their noise belong to the images as they are. A classifier that sees them changed does
 # not learn its labels by heart, and can go on learning from round to round.
 PLUS_PRESETS = {
-    name: replace(recipe, carry_on=True, members=1, augment_all=False)
+    name: replace(recipe, carry_on=True, last_starts=1, augment_all=False)
     for name, recipe in PRESETS.items()
 }
 RHO_MAX = {"default": 0.3, "paper": 0.3, "paper-clothing1m": 0.3, "authors": 0.1}
