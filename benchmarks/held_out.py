@@ -131,9 +131,9 @@ def features(data: str, seed: int, work: Path) -> Problem:
     return halves(path, SHOWN // 2, SHOWN // 2, seed)
 
 
-def pictures(seed: int) -> Problem:
+def pictures(seed: int, data: str = "fashion-mnist") -> Problem:
     """Return development images."""
-    images = load_dataset(IMAGES.removesuffix("-images")).train
+    images = load_dataset(data).train
     order = stream(seed, "images").permutation(len(images))[: 2 * PICTURES]
     x, y = np.asarray(images.inputs)[order], np.asarray(images.labels)[order]
     return Problem(x[:PICTURES], y[:PICTURES], x[PICTURES:], y[PICTURES:])

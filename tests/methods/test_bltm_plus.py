@@ -1,15 +1,19 @@
 """BLTM+: BLTM-V whose classifier alone sees changed images, and goes on from round to round."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+import bltm
 from bltm.engine.protocol import BUDGET
 from bltm.engine.stage import Stage
 from bltm.engine.workbench import Workbench
 from bltm.methods.bltm import BLTMClassifier, BLTMPlusClassifier
 from bltm.methods.bltm.presets import PLUS_PRESETS, PRESETS
+from bltm.nets.ensemble import Ensemble
 from engine.helpers import weights_of
 
 from .helpers import sample
@@ -68,6 +72,34 @@ def test_each_round_goes_on_with_the_classifier_of_the_round_before(stages: dict
         before = stages[f"round-{number}/correct"][1]["end"]["classifier"]
         after = stages[f"round-{number + 1}/correct"][1]["start"]["classifier"]
         assert after == before
+
+
+def test_it_answers_for_both_views_where_images_were_mirrored(tmp_path: Path) -> None:
+    x = images()
+    model = quick().fit(x, DATA.y_noisy)
+    assert len(model.classifier_.networks) == 1
+    found = model.predict_proba(x)
+    np.testing.assert_allclose(model.predict_proba(x[:, :, ::-1]), found, atol=1e-5)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(bltm.load(tmp_path / "model").predict_proba(x), found)
+    moved = quick(augment="crop").fit(x, DATA.y_noisy)
+    assert not isinstance(moved.classifier_, Ensemble)
+
+
+def test_labels_are_judged_by_both_views(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = images()
+    views = []
+    forward = Ensemble.forward
+
+    def watched(ensemble: Ensemble, batch: torch.Tensor) -> torch.Tensor:
+        views.append((len(ensemble.networks), ensemble.mirrored))
+        return forward(ensemble, batch)
+
+    monkeypatch.setattr(Ensemble, "forward", watched)
+    BLTMClassifier(
+        net="compact", epochs=1, folds=2, augment="flip", audit_folds=2, random_state=0
+    ).fit(x, DATA.y_noisy)
+    assert set(views) == {(4, True), (2, True)}
 
 
 def test_rows_of_numbers_are_not_changed() -> None:

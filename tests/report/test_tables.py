@@ -127,6 +127,22 @@ def test_paired__has_difference_and_p_value_or_says_none() -> None:
     assert cells(table, "APL")["30 %"] == Cell("−11.00", mark="2/3")
 
 
+def test_networks__shows_one_and_all() -> None:
+    several = make_row("bltm-v", 0.3, 0, accuracy=0.8, accuracy_of_each=[0.76, 0.79, 0.78])
+    one = make_row("gce", 0.3, 0, accuracy=0.7, accuracy_of_each=None)
+    found = tables([several, one])["networks"]
+    assert cells(found, "BLTM-V")["30 %"] == Cell("77.7 / 80.0")
+    assert headings(found) == [["BLTM-V"]]
+    assert "networks" not in tables([one])
+
+
+def test_networks__a_rate_without_them_is_empty() -> None:
+    several = make_row("bltm-v", 0.3, 0, accuracy=0.8, accuracy_of_each=[0.76, 0.78])
+    before = make_row("bltm-v", 0.1, 0, accuracy=0.8)
+    found = cells(tables([several, before])["networks"], "BLTM-V")
+    assert [cell.text for cell in found.values()] == ["–", "77.0 / 80.0"]
+
+
 def test_selection__shows_selected_last_and_best() -> None:
     row = make_row(accuracy=0.8, accuracy_last=0.79, oracle_best=0.82)
     assert cells(tables([row])["selection"], "BLTM-V")["30 %"] == Cell("80.0 / 79.0 / 82.0")

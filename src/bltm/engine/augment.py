@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
 from bltm.core.errors import InputError
-
-Augmentation = Callable[[torch.Tensor], torch.Tensor]
 
 PADDING = 0.125
 """Share of the side by which an image can move: 4 pixels of 32."""
@@ -57,14 +55,26 @@ def _moved(places: torch.Tensor) -> torch.Tensor:
     return (places + shift).clamp(0, side - 1)
 
 
+@dataclass(frozen=True)
+class Augmentation:
+    """A choice of random changes; called with images, it returns them changed."""
+
+    crop: bool = True
+    flip: bool = True
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Return each image changed, shape (B, channels, height, width)."""
+        return crop_flip(x, self.crop, self.flip)
+
+
 IMAGE_AUGMENTATION = "crop-flip"
 """What "auto" stands for where inputs are images."""
 
 AUGMENTATIONS: dict[str, Augmentation | None] = {
     "none": None,
-    "crop-flip": crop_flip,
-    "crop": lambda x: crop_flip(x, flip=False),
-    "flip": lambda x: crop_flip(x, crop=False),
+    "crop-flip": Augmentation(),
+    "crop": Augmentation(flip=False),
+    "flip": Augmentation(crop=False),
 }
 
 

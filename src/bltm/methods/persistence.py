@@ -53,6 +53,7 @@ def metadata(estimator: NoisyLabelClassifier, model: Path) -> dict[str, Any]:
         "net": estimator.net_ if isinstance(estimator.net_, str) else None,
         "input_shape": list(estimator.input_shape_),
         "ensemble": len(classifier.networks) if isinstance(classifier, Ensemble) else None,
+        "mirrored": isinstance(classifier, Ensemble) and classifier.mirrored,
         "transition": describe_transition(estimator.transition_),
         "encoder": estimator.encoder_.to_json(),
         "n_features_in": getattr(estimator, "n_features_in_", None),
@@ -199,7 +200,9 @@ def _load_modules(
 ) -> None:
     shape, n_classes = estimator.input_shape_, len(estimator.classes_)
     networks = [make_net(estimator.net_, shape, n_classes) for _ in range(values["ensemble"] or 1)]
-    classifier = networks[0] if values["ensemble"] is None else Ensemble(networks)
+    # Models that were saved before this was recorded look at images once.
+    mirrored = values.get("mirrored", False)
+    classifier = networks[0] if values["ensemble"] is None else Ensemble(networks, mirrored)
     classifier.load_state_dict(artifact.part("classifier"))
     # The layout of training: another one takes other kernels and ends in other last bits.
     estimator.classifier_ = classifier.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]

@@ -169,6 +169,35 @@ def selection_table(grid: Grid) -> Table | None:
     return Table("selection", title, METHOD, columns, sections, tuple(notes))
 
 
+def networks_table(grid: Grid) -> Table | None:
+    """Return what several networks that answer together are worth: one of them, and all."""
+    paths = [("figures", name) for name in ("accuracy_of_each", "accuracy")]
+
+    def cells(label: str) -> Iterable[Cell]:
+        for rate in grid.rates:
+            entry = grid.entries.get((label, rate))
+            known = entry is not None and entry.stat(*paths[0])
+            yield joined_cell(entry if known else None, paths, 1, 100)
+
+    labels = [
+        label
+        for label in compared_labels(grid)
+        if any(entry.stat(*paths[0]) for entry in grid.of(label))
+    ]
+    if not labels:
+        return None
+    sections = sectioned(grid, labels, cells)
+    notes = [
+        f"{behind(grid)}. Mean test accuracy in percent of a single network of those that answer "
+        "together, and of all together. Methods that answer with one network are left out."
+    ]
+    if has_marks(sections):
+        notes.append(SEEDS_NOTE)
+    columns = tuple(map(Column, map(rate_name, grid.rates)))
+    title = "One network / all networks of a method, %"
+    return Table("networks", title, METHOD, columns, sections, tuple(notes))
+
+
 def compared_labels(grid: Grid) -> list[str]:
     """Return the labels of a grid whose classifiers are meant to be compared."""
     return [label for label in grid.labels if grid.methods[label] != COLLECTION]

@@ -35,7 +35,7 @@ on noisy validation labels. Two bounds stand in every table: cross-entropy on th
 ceiling) and cross-entropy on the noisy labels (the floor, CE in the paper); the *gap* is between
 them. ± is the standard deviation over seeds (with n − 1). [2/3] marks numbers behind which seeds
 are missing: they are means over the seeds that are there, have no rank, and should not be compared
-with means over all seeds. By default BLTM and BLTM-V answer with the networks of their last two
+with means over all seeds. By default BLTM and BLTM-V answer with the four networks of their
 rounds, DivideMix with its two, every other method and both bounds with one, so a method can pass
 the ceiling. Oracles are told what no method can know and are no methods. The
 columns *paper* hold the values of Yang et al. (ICML 2022), as published."""

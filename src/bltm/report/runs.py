@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from bltm.benchmark.rows import read_rows
@@ -107,8 +108,10 @@ class Run:
         return value
 
     def number(self, *path: str) -> float | None:
-        """Return a finite number of the row, or None where it has none there."""
+        """Return a finite number of the row, of a list the mean; None where it has none there."""
         value = self.get(*path)
+        if isinstance(value, list) and value:
+            value = fmean(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return float(value) if math.isfinite(value) else None

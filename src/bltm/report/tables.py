@@ -6,7 +6,13 @@ import csv
 import io
 from collections.abc import Sequence
 
-from bltm.report.accuracy_tables import accuracy_table, gap_table, paired_table, selection_table
+from bltm.report.accuracy_tables import (
+    accuracy_table,
+    gap_table,
+    networks_table,
+    paired_table,
+    selection_table,
+)
 from bltm.report.captions import has_published
 from bltm.report.collection_table import collection_table
 from bltm.report.layout import Table
@@ -49,6 +55,7 @@ def tables_of(grid: Grid) -> tuple[Table, ...]:
         accuracy_table(grid),
         gap_table(grid),
         paired_table(grid),
+        networks_table(grid),
         selection_table(grid),
         transition_table(grid),
         collection_table(grid),

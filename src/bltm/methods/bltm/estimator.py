@@ -185,15 +185,20 @@ class BLTMClassifier(NoisyLabelClassifier):
         start: nn.Module | None,
         **parts: Any,
     ) -> FitResult:
-        """Let all classifiers answer together, except where one went on from the other."""
+        """Let all classifiers answer together, except where one went on from the other.
+
+        Where they learned from images and their mirror images they answer for both.
+        """
         judging = replace(recipe, classifier=recipe.judging())
+        mirrored = recipe.mirror and job.augment is not None and job.augment.flip
 
         def judge(rest: Job, name: str) -> nn.Module:
             names = [f"{name}/{number}" for number in range(1, recipe.last_starts + 1)]
             fits = [correct(rest, judging, each, result.transition, start) for each in names]
-            return together([fit.classifier for fit in fits])
+            return together([fit.classifier for fit in fits], mirrored)
 
-        answer = together([result.classifier] if recipe.carry_on else [*others, result.classifier])
+        answering = [*([] if recipe.carry_on else others), result.classifier]
+        answer = together(answering, mirrored)
         return conclude_corrected(job, replace(result, classifier=answer), refit=judge, **parts)
 
     def plan(self, n: int) -> list[PlannedStage]:

@@ -46,6 +46,8 @@ class Recipe:
     carry_on
         Whether the classifier of a round starts from that of the round before. The last one answers
         then; otherwise all do together, by the mean of their logits.
+    mirror
+        Whether classifiers that learned from mirrored images answer for both views of an image.
     augment_all
         Where images are augmented, whether they are for the warm-up and the transition network,
         too; else the classifier alone sees them changed.
@@ -72,6 +74,7 @@ class Recipe:
     correction: float = 1.0
     last_starts: int = 1
     carry_on: bool = False
+    mirror: bool = False
     augment_all: bool = True
     revise_at_once: bool = True
     revision_rate: float = 1.0
@@ -134,6 +137,7 @@ DEFAULT = Recipe(
     collector="cross-fitted",
     rounds=3,
     last_starts=2,
+    mirror=True,
     start_from_warm_up=False,
     residual=True,
     penalty=(1e-2, 1e-1),
