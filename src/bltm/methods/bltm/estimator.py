@@ -31,13 +31,14 @@ from bltm.nets.ensemble import together
 class Round(NamedTuple):
     """What one pass through steps 2 to 4 of Algorithm 1 yields.
 
-    ``departure`` is the share of T*(x)'s departure from one matrix that was left, None where that
-    was not asked.
+    ``correction`` is the share of T*(x) that labels were corrected by, and ``departure`` that of
+    T*(x)'s departure from one matrix that was left, None where that was not asked.
     """
 
     collected: Collected
     transition: TransitionModel
     result: Corrected
+    correction: float
     departure: float | None
 
 
@@ -111,8 +112,10 @@ class BLTMClassifier(NoisyLabelClassifier):
             rounds.append(
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-        collected, transition, result, _ = rounds[-1]
-        others = [each.result.classifier for each in rounds[:-1]]
+        collected, transition, result, correction, _ = rounds[-1]
+        # Where half of the correction is right, the first round's was too much.
+        alike = [each for each in rounds[:-1] if each.correction == correction]
+        others = [each.result.classifier for each in alike]
         for number in range(2, recipe.last_starts + 1):
             others.append(result.classifier)
             name = f"round-{recipe.rounds}/correct-{number}"
@@ -131,7 +134,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             findings={
                 "collected": len(collected),
                 "coverage": collected.coverage.tolist(),
-                "correction": recipe.correction,
+                "correction": correction,
                 "departure": [each.departure for each in rounds if each.departure is not None],
             },
         )
@@ -174,7 +177,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             result = revise(job, recipe, f"{name}/revise", transition, start)
         else:
             result = correct(job, recipe, f"{name}/correct", transition, start)
-        return Round(collected, transition, result, departure)
+        return Round(collected, transition, result, recipe.correction, departure)
 
     def _concluded(
         self,
@@ -185,7 +188,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         start: nn.Module | None,
         **parts: Any,
     ) -> FitResult:
-        """Let all classifiers answer together, except where one went on from the other.
+        """Let the classifiers answer together, except where one went on from the other.
 
         Where they learned from images and their mirror images they answer for both.
         """
