@@ -36,8 +36,9 @@ ceiling) and cross-entropy on the noisy labels (the floor, CE in the paper); the
 them. ± is the standard deviation over seeds (with n − 1). [2/3] marks numbers behind which seeds
 are missing: they are means over the seeds that are there, have no rank, and should not be compared
 with means over all seeds. By default BLTM and BLTM-V answer with the four networks of their
-rounds, DivideMix with its two, every other method and both bounds with one, so a method can pass
-the ceiling. Oracles are told what no method can know and are no methods. The
+rounds (with those of the last two in rows that do not tell what one of them has by itself, which
+are of the recipe before), DivideMix with its two, every other method and both bounds with one, so a
+method can pass the ceiling. Oracles are told what no method can know and are no methods. The
 columns *paper* hold the values of Yang et al. (ICML 2022), as published."""
 
 
