@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from bltm.core.errors import CollapseWarning, TrainingError
+from bltm.nets.ensemble import last_member
 
 from .helpers import quick_bltm, quick_cross_entropy, sample
 
@@ -50,7 +51,7 @@ def test_weights_that_are_not_numbers_stop_the_run_and_name_the_stage(
 ) -> None:
     data = sample()
     model = make().fit(data.x, data.y_noisy)
-    weights = model.classifier_.state_dict()
+    weights = last_member(model.classifier_).state_dict()
     weights["fc.bias"][0] = float("nan")
     torch.save(weights, tmp_path / "weights.pt")
     with pytest.raises(TrainingError, match=f"'{stage}' is nan"):
