@@ -35,8 +35,8 @@ def test_the_classifiers_of_all_rounds_and_starts_answer_together() -> None:
     assert weights_of(fourth) != weights_of(third)
 
 
-def test_a_first_round_that_was_corrected_more_than_the_others_does_not_answer() -> None:
-    # Two classes, and too few labels to speak against half of the correction.
+def test_of_two_classes_a_first_round_that_was_corrected_more_does_not_answer() -> None:
+    # Too few labels to speak against half of the correction.
     half = BLTMClassifier(epochs=2, folds=2, random_state=0).fit(DATA.x, DATA.y_noisy % 2)
     assert half.findings_["correction"] == 0.5
     assert len(half.classifier_.networks) == 3

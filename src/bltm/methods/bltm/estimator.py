@@ -113,9 +113,11 @@ class BLTMClassifier(NoisyLabelClassifier):
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
         collected, transition, result, correction, _ = rounds[-1]
-        # Where half of the correction is right, the first round's was too much.
-        alike = [each for each in rounds[:-1] if each.correction == correction]
-        others = [each.result.classifier for each in alike]
+        # Between two classes half of the correction is a rule, and the first round's was too much.
+        # Between more it is a guess, and the classifier that was corrected in full answers as well.
+        several = job.data.n_classes > 2
+        answers = [each for each in rounds[:-1] if several or each.correction == correction]
+        others = [each.result.classifier for each in answers]
         for number in range(2, recipe.last_starts + 1):
             others.append(result.classifier)
             name = f"round-{recipe.rounds}/correct-{number}"
