@@ -131,7 +131,8 @@ def several(method: str, given: Problem, seed: int) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return a Markdown table: networks by themselves and together, mean and spread over seeds."""
-    cells = [(data, rate) for data, rates in RATES.items() for rate in rates]
+    there = {(row["data"], row["rate"]) for row in rows}
+    cells = [(data, rate) for data in RATES for rate in RATES[data] if (data, rate) in there]
     names = [data if data == RATERS else f"{data}, {rate:.0%}" for data, rate in cells]
     lines = [
         "| accuracy, % | networks | " + " | ".join(names) + " |",

@@ -50,6 +50,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("held_out", "recipe.md", lambda module, rows: module.tables(rows)),
         ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "none")),
         ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "flip")),
+        ("networks", "recipe.md", lambda module, rows: module.table(rows)),
         ("audit", "audit.md", lambda module, rows: module.table(rows, 20_000)),
     ],
 )
