@@ -27,7 +27,8 @@ def behind(grid: Grid) -> str:
 def has_published(grid: Grid) -> bool:
     """Return whether the paper has accuracies for a grid's data set and kind of noise."""
     noise = REAL if grid.setting.data == "clothing1m" else "instance"
-    return grid.setting.data in ACCURACY and grid.setting.noise == noise
+    theirs = grid.setting.noise == noise and grid.setting.options == "{}"
+    return grid.setting.data in ACCURACY and theirs
 
 
 def comparability(grid: Grid) -> str:
