@@ -38,7 +38,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "cifar10": (0.2, 0.4),
     RATERS: (0.4,),
 }
-# Of careless people those that had no part in a choice.
+# Those of careless people had a part in letting the first round's classifier answer.
 SEEDS = {"fashion-mnist": (111, 112), "cifar10": (111, 112), RATERS: (204, 205)}
 METHODS = ("cross-entropy", "gce", "dmi", "forward", "t-revision", "coteaching", "bltm-v")
 IMAGES = 10_000
