@@ -46,7 +46,9 @@ def test_two_processes__stopped_and_resumed__give_the_result_of_one(
     shell.succeed(*FIT, "--out", "one", "--quiet")
     one, two = (load_file(shell.cwd / run / "model.safetensors") for run in ("one", "two"))
     assert one.keys() == two.keys()
-    assert max(abs(one[key] - two[key]).max() for key in one) < 1e-5
+    # Half a batch is summed in another order, which training enlarges: up to 1e-4, by processor. A
+    # learning rate that is off by a ten-thousandth makes 3e-3.
+    assert max(abs(one[key] - two[key]).max() for key in one) < 1e-3
     config = json.loads((shell.cwd / "two/config.json").read_text())
     assert config["devices"] == 2
 

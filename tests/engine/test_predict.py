@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from bltm.engine.predict import predict, stream_outputs
+from bltm.nets.registry import make_net
 
 from .helpers import CPU, FABRIC, blobs, noisy_data
 
@@ -15,6 +16,22 @@ def test_outputs_come_in_the_order_of_the_index(batch_size: int) -> None:
     index = np.array([7, 0, 19, 3, 3, 12])
     outputs = predict(nn.Identity(), data.examples, index, FABRIC, batch_size=batch_size)
     np.testing.assert_array_equal(outputs.numpy(), x[index])
+
+
+@pytest.mark.parametrize("d", [2, 64, 300])
+def test_a_row_of_a_table_gets_the_same_output_in_any_company(d: int) -> None:
+    x, labels = blobs(40, d=d)
+    examples = noisy_data(x, labels, 3).examples
+    net = make_net("mlp", (d,), 3)
+    whole = predict(net, examples, np.arange(40), FABRIC)
+    for batch_size in (1, 3, 7, 16):
+        parts = predict(net, examples, np.arange(40), FABRIC, batch_size=batch_size)
+        assert torch.equal(parts, whole), batch_size
+
+
+def test_no_examples_have_no_outputs() -> None:
+    examples = noisy_data(*blobs(20), 3).examples
+    assert len(predict(nn.Identity(), examples, np.arange(0), FABRIC)) == 0
 
 
 @pytest.mark.parametrize("training", [True, False])

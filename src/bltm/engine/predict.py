@@ -14,6 +14,8 @@ from bltm.engine.batches import in_batches
 from bltm.engine.devices import all_sum
 
 BATCH = 512
+# Products of fewer rows are summed in another order, which shows in the last digits.
+LEAST_ROWS = 16
 
 
 @torch.inference_mode()
@@ -26,6 +28,9 @@ def stream_outputs(
     batch_size: int = BATCH,
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield indices and outputs batch by batch, with the module in evaluation mode.
+
+    The output for a row of a table does not depend on how many others it is computed with: a small
+    batch is filled up with copies of its last row. An image is not worth computing several times.
 
     Parameters
     ----------
@@ -44,13 +49,22 @@ def stream_outputs(
     modes = [(part, part.training) for part in module.modules()]
     module.to(device).eval()
     batches = in_batches(torch.from_numpy(np.ascontiguousarray(index)), batch_size)
+    least = LEAST_ROWS if len(examples.shape) == 1 else 1
+    filled = [_filled(batch, least) for batch in batches]
     try:
-        for batch, x in zip(batches, examples.batches(batches, device), strict=True):
-            output = module(x) if apply is None else apply(x, batch)
-            yield batch, output.detach()
+        for batch, rows, x in zip(batches, filled, examples.batches(filled, device), strict=True):
+            output = module(x) if apply is None else apply(x, rows)
+            yield batch, output[: len(batch)].detach()
     finally:
         for part, training in modes:
             part.training = training
+
+
+def _filled(batch: torch.Tensor, least: int) -> torch.Tensor:
+    """Return the indices, the last one repeated where there are fewer than ``least``."""
+    if not 0 < len(batch) < least:
+        return batch
+    return torch.cat([batch, batch[-1:].expand(least - len(batch))])
 
 
 def predict(
