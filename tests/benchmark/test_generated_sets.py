@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from scipy.io import savemat
 
@@ -13,6 +14,8 @@ from bltm.benchmark import cells
 from bltm.benchmark.execute import execute
 from bltm.benchmark.grid import load_grid
 from bltm.benchmark.spec import RunSpec
+from bltm.data.cifar import BATCHES
+from bltm.data.human_labels import KEYS_10
 
 QUICK = {"epochs": 1}
 
@@ -60,6 +63,21 @@ def write_clothing(root: Path) -> None:
         (folder / f"{part.split('_')[0]}_label_kv.txt").write_text("".join(lines))
 
 
+def write_cifar10n(root: Path) -> None:
+    """Write CIFAR-10, and labels of which every fifth is wrong but for the clean ones."""
+    (root / "cifar10").mkdir()
+    labels = np.arange(40) % 10
+    images = coloured(labels, 10, 32).transpose(0, 3, 1, 2).reshape(40, -1)
+    content = np.concatenate([labels[:, None].astype(np.uint8), images], axis=1).tobytes()
+    for name in (*BATCHES, "test_batch"):
+        (root / "cifar10" / f"{name}.bin").write_bytes(content)
+    clean = np.tile(labels, len(BATCHES)).astype(np.int64)
+    given = np.where(np.arange(len(clean)) % 5 == 0, (clean + 1) % 10, clean)
+    (root / "cifar10n").mkdir()
+    sets = {key: clean if kind == "clean" else given for kind, key in KEYS_10.items()}
+    torch.save(sets, root / "cifar10n" / "CIFAR-10_human.pt")
+
+
 def small(name: str) -> list[RunSpec]:
     """Return the runs of a grid's quick form with one epoch and all examples."""
     return [
@@ -89,6 +107,19 @@ def test_every_method_of_the_clothing_grids(tmp_path: Path) -> None:
         assert row["figures"]["row_error"] is None
         assert row["figures"]["average_precision"] is None
         assert row["noise"]["realised_rate"] is None
+
+
+@pytest.mark.filterwarnings("ignore::bltm.core.errors.DataQualityWarning")
+def test_every_method_of_the_grid_of_human_labels(tmp_path: Path) -> None:
+    write_cifar10n(tmp_path)
+    runs = [run for run in small("human-cpu") if run.cell.data == "cifar10n-worse"]
+    assert {"clean", "bltm-v", "bltm+", "oracle-class"} <= {run.method for run in runs}
+    for run in runs:
+        row = execute(run, tmp_path / "work")
+        assert row["status"] == "done", row["error"]["traceback"]
+        assert row["noise"]["realised_rate"] == pytest.approx(0.2)
+        if run.method == "bltm-v":
+            assert row["figures"]["average_precision"] is not None
 
 
 def test_the_papers_schedule_on_clothing(tmp_path: Path) -> None:

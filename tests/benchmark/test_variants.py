@@ -128,10 +128,17 @@ def test_an_oracle_refuses_the_truth_of_other_examples() -> None:
         Truth(problem.clean[:10], noise)
 
 
-@pytest.mark.parametrize("name", ORACLES)
-def test_real_noise_has_no_oracle(name: str) -> None:
-    with pytest.raises(InputError, match="truth: says nothing of T"):
-        make_variant(name, Truth(blobs().clean), epochs=1).fit_source(blobs().source)
+def test_real_noise_has_an_oracle_of_classes_alone() -> None:
+    source, clean = blobs().source, blobs().clean
+    given = np.asarray(source.labels)
+    truth = Truth(clean, given=given)
+    counts = np.stack([np.bincount(given[clean == label], minlength=3) for label in range(3)])
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(truth.T, shares, atol=0.02)
+    transition = make_variant("oracle-class", truth, epochs=1).fit_source(source).transition_
+    np.testing.assert_allclose(transition.matrix.numpy(), truth.T, rtol=1e-6)
+    with pytest.raises(InputError, match=r"truth: says nothing of T\(x\)"):
+        make_variant("oracle-instance", truth, epochs=1).fit_source(source)
 
 
 def seen_in(monkeypatch: pytest.MonkeyPatch, stage: str) -> dict[int, int]:

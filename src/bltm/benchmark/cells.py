@@ -149,7 +149,8 @@ def _noisy_by_itself(bundle: DatasetBundle, examples: Source, index: IntArray | 
             raise InputError(
                 "methods", f"nobody knows the right training labels of '{bundle.info.name}'"
             )
-        return Truth(np.searchsorted(classes, clean), None)
+        given = np.searchsorted(classes, np.asarray(examples.labels))
+        return Truth(np.searchsorted(classes, clean), given=given)
 
     return NoisyCell(examples, classes, evaluate, truth)
 

@@ -32,9 +32,10 @@ def class_oracle(truth: Truth, **parameters: Any) -> ForwardClassifier:
     """Return forward correction with the true class-dependent matrix.
 
     Where noise depends on the example this is the mean of the rows that the labels of each class
-    were drawn from: the best that one matrix for all examples can be.
+    were drawn from: the best that one matrix for all examples can be. Where people gave the labels
+    it is counted.
     """
-    return ForwardClassifier(transition=truth.known_noise.T, **parameters)
+    return ForwardClassifier(transition=truth.T, **parameters)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bltm.core.errors import InputError
-from bltm.core.records import IntArray, NoisyData
+from bltm.core.records import FloatArray, IntArray, NoisyData
 from bltm.noise.record import NoisyLabels
+from bltm.transition.counting import counted_transition
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,18 +22,21 @@ class Truth:
         Right labels as codes ``0..C-1``, shape (N,); position n is that of the training source.
     noise
         What the noise model handed back for these examples; None for noise that people made.
+    given
+        The labels that people gave, as codes, shape (N,); None where a noise model made them.
 
     Examples
     --------
     >>> from bltm.noise import make_noise
     >>> clean = np.arange(40) % 4
     >>> truth = Truth(clean, make_noise(None, clean, "pair", 0.2, seed=0))
-    >>> truth.known_noise.T[0].tolist()
+    >>> truth.T[0].tolist()
     [0.8, 0.2, 0.0, 0.0]
     """
 
     clean: IntArray = field(repr=False)
     noise: NoisyLabels | None = field(default=None, repr=False)
+    given: IntArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.noise is not None and len(self.noise) != len(self.clean):
@@ -41,13 +45,21 @@ class Truth:
             )
 
     @property
+    def T(self) -> FloatArray:
+        """Return the class-dependent matrix: the noise model's, or counted where people erred."""
+        if self.given is None:
+            return self.known_noise.T
+        n_classes = 1 + int(max(self.clean.max(), self.given.max()))
+        return counted_transition(self.clean, self.given, n_classes)
+
+    @property
     def known_noise(self) -> NoisyLabels:
         """Return the record of the noise, where there is one."""
         if self.noise is None:
             raise InputError(
                 "truth",
-                "says nothing of T: the labels were not made wrong by a noise model",
-                "Leave the oracles out where the noise is real.",
+                "says nothing of T(x): the labels were not made wrong by a noise model",
+                "Leave the oracle of T(x) out where the noise is real.",
             )
         return self.noise
 
