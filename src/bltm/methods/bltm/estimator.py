@@ -101,9 +101,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         )
         start = warm if recipe.start_from_warm_up else None
         rounds = [self._round(job, recipe, "round-1", posterior, collector, threshold, start)]
-        recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
-        if recipe.moderate and recipe.rounds > 1:
-            recipe = replace(recipe, correction=moderate(job, rounds[0].result))
+        recipe = _settled(job, recipe, rounds[0])
         for number in range(2, recipe.rounds + 1):
             # Later rounds collect where the classifier of the round before is sure.
             name, before = f"round-{number}", rounds[-1].result.classifier
@@ -112,22 +110,14 @@ class BLTMClassifier(NoisyLabelClassifier):
             rounds.append(
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-        collected, transition, result, correction, _ = rounds[-1]
-        # Between two classes half of the correction is a rule, and the first round's was too much.
-        # Between more it is a guess, and the classifier that was corrected in full answers as well.
-        several = job.data.n_classes > 2
-        answers = [each for each in rounds[:-1] if several or each.correction == correction]
-        others = [each.result.classifier for each in answers]
-        for number in range(2, recipe.last_starts + 1):
-            others.append(result.classifier)
-            name = f"round-{recipe.rounds}/correct-{number}"
-            result = correct(job, recipe, name, transition, start)
+        collected, transition, _, correction, _ = rounds[-1]
+        *others, result = _answers(job, recipe, rounds, start)
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
         return self._concluded(
             job,
             recipe,
-            others,
+            [other.classifier for other in others],
             result,
             start,
             posterior=posterior,
@@ -252,6 +242,30 @@ class BLTMClassifier(NoisyLabelClassifier):
         """Return the architecture; the authors' ResNets have a stem without padding."""
         net = super()._net(input_shape)
         return f"{net}-unpadded" if self.preset == "authors" and net != self.net else net
+
+
+def _settled(job: Job, recipe: Recipe, first: Round) -> Recipe:
+    """Return the recipe with what the first round settles for the others: length, correction."""
+    recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
+    if recipe.moderate and recipe.rounds > 1:
+        recipe = replace(recipe, correction=moderate(job, first.result))
+    return recipe
+
+
+def _answers(
+    job: Job, recipe: Recipe, rounds: list[Round], start: nn.Module | None
+) -> list[Corrected]:
+    """Return the classifiers that answer: one of each round, and further ones of the last.
+
+    Between two classes half of the correction is a rule, and the first round's was too much.
+    Between more it is a guess, and the classifier that was corrected in full answers as well.
+    """
+    last, several = rounds[-1], job.data.n_classes > 2
+    answers = [each.result for each in rounds if several or each.correction == last.correction]
+    for number in range(2, recipe.last_starts + 1):
+        name = f"round-{recipe.rounds}/correct-{number}"
+        answers.append(correct(job, recipe, name, last.transition, start))
+    return answers
 
 
 def _seen_as_is(job: Job, recipe: Recipe) -> Job:
