@@ -17,6 +17,7 @@ from bltm.engine.transition_model import ClassTransition
 from bltm.engine.workbench import Interrupted, Workbench
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
+from bltm.transition.counting import counted_transition
 from engine.helpers import weights_of
 
 from .variant_helpers import blobs, fitted, half_turned
@@ -130,11 +131,7 @@ def test_an_oracle_refuses_the_truth_of_other_examples() -> None:
 
 def test_real_noise_has_an_oracle_of_classes_alone() -> None:
     source, clean = blobs().source, blobs().clean
-    given = np.asarray(source.labels)
-    truth = Truth(clean, given=given)
-    counts = np.stack([np.bincount(given[clean == label], minlength=3) for label in range(3)])
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(truth.T, shares, atol=0.02)
+    truth = Truth(clean, counted=counted_transition(clean, np.asarray(source.labels), 3))
     transition = make_variant("oracle-class", truth, epochs=1).fit_source(source).transition_
     np.testing.assert_allclose(transition.matrix.numpy(), truth.T, rtol=1e-6)
     with pytest.raises(InputError, match=r"truth: says nothing of T\(x\)"):

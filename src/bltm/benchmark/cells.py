@@ -27,6 +27,7 @@ from bltm.data.datasets import DatasetBundle
 from bltm.data.registry import load_dataset
 from bltm.data.source import Source
 from bltm.noise import NoisyLabels, make_noise
+from bltm.transition.counting import counted_transition
 
 RIGHT = "clean"
 """What the right labels are called in a bundle's label sets."""
@@ -149,8 +150,9 @@ def _noisy_by_itself(bundle: DatasetBundle, examples: Source, index: IntArray | 
             raise InputError(
                 "methods", f"nobody knows the right training labels of '{bundle.info.name}'"
             )
-        given = np.searchsorted(classes, np.asarray(examples.labels))
-        return Truth(np.searchsorted(classes, clean), given=given)
+        assert examples.labels is not None
+        right, given = (np.searchsorted(classes, labels) for labels in (clean, examples.labels))
+        return Truth(right, counted=counted_transition(right, given, len(classes)))
 
     return NoisyCell(examples, classes, evaluate, truth)
 

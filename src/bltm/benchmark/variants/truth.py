@@ -9,7 +9,6 @@ import numpy as np
 from bltm.core.errors import InputError
 from bltm.core.records import FloatArray, IntArray, NoisyData
 from bltm.noise.record import NoisyLabels
-from bltm.transition.counting import counted_transition
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +21,8 @@ class Truth:
         Right labels as codes ``0..C-1``, shape (N,); position n is that of the training source.
     noise
         What the noise model handed back for these examples; None for noise that people made.
-    given
-        The labels that people gave, as codes, shape (N,); None where a noise model made them.
+    counted
+        T as counted on labels that people gave, shape (C, C); None where a noise model made them.
 
     Examples
     --------
@@ -36,7 +35,7 @@ class Truth:
 
     clean: IntArray = field(repr=False)
     noise: NoisyLabels | None = field(default=None, repr=False)
-    given: IntArray | None = field(default=None, repr=False)
+    counted: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.noise is not None and len(self.noise) != len(self.clean):
@@ -47,10 +46,7 @@ class Truth:
     @property
     def T(self) -> FloatArray:
         """Return the class-dependent matrix: the noise model's, or counted where people erred."""
-        if self.given is None:
-            return self.known_noise.T
-        n_classes = 1 + int(max(self.clean.max(), self.given.max()))
-        return counted_transition(self.clean, self.given, n_classes)
+        return self.known_noise.T if self.counted is None else self.counted
 
     @property
     def known_noise(self) -> NoisyLabels:
