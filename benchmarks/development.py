@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
+from scipy.stats import beta
 from sklearn.metrics import average_precision_score
 from torch import nn
 
@@ -26,7 +27,7 @@ from bltm.audit.unmixing import make_unmix
 from bltm.core.matrix import sample_rows
 from bltm.core.posterior import right_label_posterior
 from bltm.core.random import stream
-from bltm.core.records import Examples, FloatArray, IntArray, Posterior, Split
+from bltm.core.records import Collected, Examples, FloatArray, IntArray, Posterior, Split
 from bltm.core.tempering import POWER
 from bltm.data.registry import load_dataset
 from bltm.data.source import Source
@@ -66,6 +67,9 @@ RATER_IMAGES, RATER_TEMPERATURE = 2, 1.5
 FIRST_EM_STEPS, EM_STEPS = 5, 20
 # No entry of a matrix is below.
 LEAST = 1e-5
+# A bound on the noise that is counted, instead of a threshold.
+ESTIMATED = "estimated"
+Bound = float | str | None
 Probs = NDArray[np.float32]
 Result = TypeVar("Result")
 
@@ -271,6 +275,35 @@ def once(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @dataclass(frozen=True, eq=False)
+class EstimatedCollector:
+    """The paper's rule with a threshold ``(1 + rho_max) / 2`` for each class, from its own bound.
+
+    Above it the bound of class y alone, ``sup P(noisy = y | Y ≠ y, x)``, makes y the Bayes label.
+    """
+
+    bounds: FloatArray
+    name: str = ESTIMATED
+    out_of_sample: bool = True
+
+    def __call__(self, probs: Probs, threshold: float) -> tuple[IntArray, IntArray]:
+        """Return positions and Bayes labels; the one threshold is not used."""
+        likeliest = probs.argmax(axis=1)
+        positions = np.flatnonzero(probs.max(axis=1) > (1.0 + self.bounds[likeliest]) / 2.0)
+        return positions, likeliest[positions]
+
+
+def noise_bounds(counted: Counted) -> FloatArray:
+    """Return for each label an upper limit of how often a class that is not its own is given it.
+
+    The largest over classes of the upper ends of 95 % intervals (Clopper and Pearson); how much the
+    rate differs within a class is not known.
+    """
+    n = counted.n / CLASSES
+    flips = np.where(np.eye(CLASSES, dtype=bool), 0.0, n * counted.T)
+    return np.asarray(beta.ppf(0.975, flips + 1.0, n - flips).max(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
 class Trials:
     """The stages of one development cell that variants share, each trained once."""
 
@@ -345,12 +378,22 @@ class Trials:
         if penalty is not None:
             recipe = replace(recipe, penalty=penalty)
             stage += "-{:g}-{:g}".format(*penalty)
-        first = number == 1
-        collector = COLLECTORS[recipe.collector if first else "in-sample"]
-        threshold = threshold_of(RHO_MAX["default"]) if first else recipe.sure
-        evidence, matrix = self.evidence(base, number), self.matrix(base, number)
-        collected = collect(self.job, f"{base}-{number}/collect", evidence, collector, threshold)
+        collected, matrix = self.collected(base, number), self.matrix(base, number)
         return learn_transition(self.job, recipe, stage, collected, matrix, None)
+
+    @once
+    def collected(self, base: str, number: int, bound: Bound = None) -> Collected:
+        """Return what a round collects, at its usual threshold or another."""
+        first, stage = number == 1, f"{base}-{number}/collect"
+        collector = COLLECTORS[self.recipe.collector if first else "in-sample"]
+        threshold = threshold_of(RHO_MAX["default"]) if first else self.recipe.sure
+        if bound is not None:
+            stage += f"-{bound}"
+        if bound == ESTIMATED:
+            collector = EstimatedCollector(noise_bounds(self.surest(self.posterior())))
+        elif bound is not None:
+            threshold = float(bound)
+        return collect(self.job, stage, self.evidence(base, number), collector, threshold)
 
     @once
     def correct(

@@ -41,9 +41,10 @@ from bltm.engine.stage import Modules
 from bltm.engine.supervised import fit_cross_entropy, fit_network
 from bltm.engine.transition_model import ClassTransition, column_of_given_label
 from bltm.losses import soft_cross_entropy
+from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import DEFAULT
 from bltm.nets.ensemble import together
-from development import LEAST, Cell, Development, Probs, Trials, scaled
+from development import ESTIMATED, LEAST, Bound, Cell, Development, Probs, Trials, scaled
 from harness import append_row, read_rows
 
 RESULTS = Path(__file__).parent / "results" / "recipe.jsonl"
@@ -58,6 +59,8 @@ CELLS = [
 IMAGES = 10_000
 BASES, ROUNDS = ("confident", "surest", "em"), (1, 2, 3)
 SCALES, SHARES, PENALTIES = (0.7, 0.85, 1.2, 1.4), (0.1, 0.2, 0.4), ((1e-3, 1e-2), (1e-3, 1e-3))
+# Thresholds that rounds collect at; the default has 0.65 and 0.8.
+BOUNDS: dict[int, tuple[Bound, ...]] = {1: (0.5, 0.65, 0.8, ESTIMATED), 2: (0.6, 0.8, 0.95)}
 ENSEMBLE, AVERAGED_EPOCHS = 3, (1, 2, 4)
 TITLES = {
     "accuracies": ("accuracy on the development part, %", 100, ".1f"),
@@ -72,6 +75,9 @@ TITLES = {
     "average_precision_tempered_in_sample": ("average precision, f·T^⅓, in sample", 1, ".3f"),
     "noise_rate": ("estimated noise, %", 100, ".1f"),
     "noisy_nll": ("nats per held-out noisy label", 1, ".3f"),
+    "collected": ("collected examples", 1, ",.0f"),
+    "purity": ("right among the collected, %", 100, ".1f"),
+    "thinnest": ("collected of the rarest class", 1, ",.0f"),
 }
 Figures = dict[str, Any]
 
@@ -158,6 +164,22 @@ def longer(trials: Trials, base: str) -> Figures:
 def penalty(trials: Trials, weights: tuple[float, float]) -> Figures:
     """Train T*(x) of round 2 with another penalty."""
     return {"row_error": trials.dev.row_error(trials.transition("surest", 2, weights))}
+
+
+def collected_above(trials: Trials, number: int, bound: Bound) -> Figures:
+    """Collect at another threshold in a round, or at one that is estimated for each class."""
+    job, recipe, stage = trials.job, trials.recipe, f"surest-{number}-above-{bound}"
+    collected = trials.collected("surest", number, bound)
+    matrix = trials.matrix("surest", number)
+    transition = learn_transition(job, recipe, f"{stage}/transition", collected, matrix, None)
+    fit = fit_corrected(job, f"{stage}/correct", recipe.classifier, transition, None)
+    right = collected.bayes_labels == trials.dev.right[collected.indices]
+    return judged(trials, [fit.classifier], fit.columns) | {
+        "row_error": trials.dev.row_error(transition),
+        "collected": len(collected),
+        "purity": float(right.mean()),
+        "thinnest": int(collected.coverage.min()),
+    }
 
 
 def soft_labels(trials: Trials, with_label: bool) -> Figures:
@@ -267,6 +289,11 @@ VARIANTS: dict[str, Callable[[Trials], Figures]] = {
     },
     **{f"{base}-round-2-24-epochs": partial(longer, base=base) for base in BASES[:2]},
     **{f"penalty-{a:g}-{b:g}": partial(penalty, weights=(a, b)) for a, b in PENALTIES},
+    **{
+        f"round-{number}-above-{bound}": partial(collected_above, number=number, bound=bound)
+        for number, bounds in BOUNDS.items()
+        for bound in bounds
+    },
     "soft-posteriors": partial(soft_labels, with_label=True),
     "soft-predictions": partial(soft_labels, with_label=False),
     "ensemble": partial(ensemble, student=False),
@@ -353,7 +380,8 @@ def tables(rows: list[Figures]) -> str:
             shown = [_shown(cells, figure, factor, form) for cells in found]
             if any(shown):
                 lines.append(f"| {variant} | " + " | ".join(shown) + " |")
-        parts.append("\n".join(lines))
+        if len(lines) > 2:
+            parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
