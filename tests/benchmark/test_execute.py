@@ -134,6 +134,22 @@ def test_the_error_of_t_over_training(rows: dict[str, dict[str, Any]]) -> None:
     assert not any("row_error" in point for point in rows["bltm"]["figures"]["curve"])
 
 
+def test_a_row_tells_how_its_stages_were_trained(rows: dict[str, dict[str, Any]]) -> None:
+    told = rows["bltm-v"]["recipe"]["stages"]
+    planned = {each.stage: each.schedule for each in planned_stages(run("bltm-v"), 100)}
+    assert told["revise"] == {"epochs": planned["revise"].epochs, "lr": planned["revise"].lr}
+    assert {stage.partition("/")[0] for stage in told} == {
+        "warm_up",
+        "round-1",
+        "round-2",
+        "round-3",
+        "revise",
+    }
+    # What was taken over from a run of the same family is told as well.
+    shared = rows["bltm"]["recipe"]["stages"]
+    assert shared == {stage: how for stage, how in told.items() if stage != "revise"}
+
+
 def test_stages_that_methods_share_are_trained_once_and_paid_by_both(
     rows: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -1,17 +1,21 @@
 """The published schedules, as published."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import save_file
+from sklearn.datasets import load_digits
 
 from bltm.core.errors import InputError
 from bltm.engine.schedule import Schedule
 from bltm.methods.bltm import BLTMClassifier
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX
 from bltm.methods.cross_entropy import CrossEntropyClassifier
+from bltm.nets.registry import make_net
 
-from .helpers import sample
+from .helpers import quick_bltm, sample
 
 
 @pytest.mark.parametrize(
@@ -100,3 +104,26 @@ def test_the_users_figures_override_every_stage() -> None:
     recipe = PRESETS["default"].with_overrides(3, 17, 0.5)
     for schedule in (recipe.warm_up, recipe.transition, recipe.classifier, recipe.revision):
         assert (schedule.epochs, schedule.batch_size, schedule.lr) == (3, 17, 0.5)
+
+
+def fastest(x: Any, y: Any, **parameters: Any) -> float:
+    """Return the largest learning rate at which an epoch ended."""
+    model = quick_bltm(epochs=4, **parameters).fit(x, y)
+    return float(max(line["lr"] for line in model.history_))
+
+
+def test_networks_that_normalise_their_layers_learn_faster() -> None:
+    digits = load_digits(n_class=3)
+    x, y = digits.images[:200], digits.target[:200]
+    plain, normalised = fastest(x, y, net="mlp"), fastest(x, y, net="compact")
+    assert normalised == pytest.approx(3 * plain)
+    # The user's own rate is taken as it is.
+    assert fastest(x, y, net="compact", lr=1e-3) == pytest.approx(plain / 2)
+
+
+def test_weights_that_are_given_are_not_learned_over_so_fast(tmp_path: Path) -> None:
+    digits = load_digits(n_class=3)
+    x, y = digits.images[:200], digits.target[:200]
+    path = tmp_path / "weights.safetensors"
+    save_file(make_net("compact", (1, 8, 8), 3).state_dict(), path)
+    assert fastest(x, y, net="compact", weights=path) == pytest.approx(fastest(x, y, net="mlp"))

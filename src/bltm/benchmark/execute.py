@@ -34,6 +34,7 @@ FAMILIES = {"bltm": "bltm", "bltm-v": "bltm", "ptd": "ptd", "ptd-v": "ptd"}
 class _Fitted:
     """A fitted method with what is needed to judge it.
 
+    ``outcome`` is of the final stage, ``outcomes`` of all.
     ``stages`` are the seconds of each training stage, ``taken_over`` how many of them were spent
     before: by a run of the same family, or by this one before it was killed.
     """
@@ -41,6 +42,7 @@ class _Fitted:
     estimator: NoisyLabelClassifier
     split: Split
     outcome: Outcome | None
+    outcomes: list[Outcome]
     final: str
     stages: dict[str, float]
     taken_over: float
@@ -100,7 +102,7 @@ def execute(spec: RunSpec, work: Path) -> dict[str, Any]:
             "peak_memory": peak_memory(),
         },
         "noise": judge.noise,
-        "recipe": describe_machine(),
+        "recipe": describe_machine() | {"stages": _trained(fitted.outcomes)},
     }
 
 
@@ -211,10 +213,16 @@ def _fit(spec: RunSpec, cell: NoisyCell, work: Path) -> _Fitted:
         estimator,
         job.split,
         _chosen(bench, final),
+        bench.outcomes,
         final,
         stages,
         sum(taken_over.values()),
     )
+
+
+def _trained(outcomes: list[Outcome]) -> dict[str, dict[str, Any]]:
+    """Return how each stage was trained, so that a row tells of which recipe it is."""
+    return {each.stage: {"epochs": each.epochs, "lr": each.lr} for each in outcomes}
 
 
 def _chosen(bench: Workbench, final: str) -> Outcome | None:

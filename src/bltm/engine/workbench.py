@@ -38,8 +38,9 @@ class Interrupted(Exception):
 class Outcome:
     """What a training stage did: epochs, the one selected, its figures, and the examples seen.
 
-    Examples are counted for each network that they train. ``memory`` is what the stage remembered
-    of single examples when its last epoch ended; only its caller gets it.
+    Examples are counted for each network that they train. ``lr`` is the learning rate, None in
+    stages that an earlier version left. ``memory`` is what the stage remembered of single examples
+    when its last epoch ended; only its caller gets it.
     """
 
     stage: str
@@ -47,6 +48,7 @@ class Outcome:
     selected_epoch: int
     metrics: dict[str, float]
     examples_seen: float
+    lr: float | None = None
     memory: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -206,7 +208,7 @@ class Workbench:
         if state.best is not None:
             state.best.restore(state.modules)
             selected, metrics = state.best.epoch, state.best.metrics
-        outcome = Outcome(stage.name, schedule.epochs, selected, metrics, state.seen)
+        outcome = Outcome(stage.name, schedule.epochs, selected, metrics, state.seen, schedule.lr)
         memory = {f"{MEMORY}/{name}": values for name, values in state.memory.items()}
         finished = Artifact(named_weights(stage.modules) | memory, asdict(outcome))
         self.store.save(stage.name, finished)

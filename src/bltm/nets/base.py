@@ -5,6 +5,19 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+NORMALISING = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
+
+
+def normalises(network: nn.Module) -> bool:
+    """Return whether a network has layers that normalise what goes through them.
+
+    Examples
+    --------
+    >>> normalises(nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4))), normalises(nn.Linear(2, 4))
+    (True, False)
+    """
+    return any(isinstance(layer, NORMALISING) for layer in network.modules())
+
 
 class Network(nn.Module):
     """A network that is a feature extractor followed by the linear layer ``fc``.

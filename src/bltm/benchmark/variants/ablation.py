@@ -64,7 +64,7 @@ class CollectionOnly(BLTMClassifier):
         return replace(recipe, start_from_warm_up=False), collector, threshold
 
     def _fit(self, job: Job) -> FitResult:
-        recipe, collector, threshold = self._recipe()
+        recipe, collector, threshold = self._suited_recipe(job)
         classifier: nn.Module | None
         if collector.out_of_sample:
             remembering = _Remembering(**vars(job))
@@ -106,7 +106,7 @@ class CollectedOnly(BLTMClassifier):
         return stages
 
     def _fit(self, job: Job) -> FitResult:
-        recipe, collector, threshold = self._recipe()
+        recipe, collector, threshold = self._suited_recipe(job)
         posterior, warm = warm_up(job, recipe, collector.out_of_sample, self.posterior)
         start = warm if recipe.start_from_warm_up else None
         collected = collect(job, COLLECT, posterior, collector, threshold)

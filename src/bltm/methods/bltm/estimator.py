@@ -25,6 +25,7 @@ from bltm.methods.bltm.moderate import moderate
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
 from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
+from bltm.nets.base import normalises
 from bltm.nets.ensemble import together
 
 
@@ -95,7 +96,7 @@ class BLTMClassifier(NoisyLabelClassifier):
     folds: int | None = None
 
     def _fit(self, job: Job) -> FitResult:
-        recipe, collector, threshold = self._recipe()
+        recipe, collector, threshold = self._suited_recipe(job)
         posterior, warm = warm_up(
             _seen_as_is(job, recipe), recipe, collector.out_of_sample, self.posterior
         )
@@ -237,6 +238,13 @@ class BLTMClassifier(NoisyLabelClassifier):
         rho_max = RHO_MAX[self.preset] if self.rho_max is None else self.rho_max
         collector = get_collector(recipe.collector if self.collector is None else self.collector)
         return recipe, collector, threshold_of(rho_max)
+
+    def _suited_recipe(self, job: Job) -> tuple[Recipe, Collector, float]:
+        """Return the same with the learning rate that suits the network."""
+        recipe, collector, threshold = self._recipe()
+        if job.weights is None and normalises(job.new_classifier("any")):
+            recipe = recipe.at_normalised_rate()
+        return recipe, collector, threshold
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:
         """Return the architecture; the authors' ResNets have a stem without padding."""

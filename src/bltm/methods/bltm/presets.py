@@ -56,6 +56,9 @@ class Recipe:
         does it, instead of after it.
     revision_rate
         Factor on the learning rate of the revision.
+    normalised_rate
+        Factor on the learning rate of the other stages where the network normalises its layers and
+        starts from random weights.
     """
 
     warm_up: Schedule
@@ -78,6 +81,7 @@ class Recipe:
     augment_all: bool = True
     revise_at_once: bool = True
     revision_rate: float = 1.0
+    normalised_rate: float = 1.0
 
     def judging(self) -> Schedule:
         """Return how long a classifier learns that judges labels which it has not seen."""
@@ -97,7 +101,17 @@ class Recipe:
             transition=self.transition.overridden(epochs, batch_size, lr),
             classifier=self.classifier.overridden(epochs, batch_size, lr),
             revision=self.revision.overridden(epochs, batch_size, lr),
+            normalised_rate=self.normalised_rate if lr is None else 1.0,
         )
+
+    def at_normalised_rate(self) -> Recipe:
+        """Return the recipe for a network that normalises its layers."""
+        stages = {name: getattr(self, name) for name in ("warm_up", "transition", "classifier")}
+        faster = {
+            name: replace(schedule, lr=self.normalised_rate * schedule.lr)
+            for name, schedule in stages.items()
+        }
+        return replace(self, normalised_rate=1.0, **faster)
 
 
 # Section 5.1.2. The classifier starts from the warmed-up network: at a rate of 5e-7 a random
@@ -145,6 +159,7 @@ DEFAULT = Recipe(
     moderate=True,
     revise_at_once=False,
     revision_rate=5.0,
+    normalised_rate=3.0,
 )
 
 PRESETS = {
