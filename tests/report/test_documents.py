@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from bltm.cli import app
 from bltm.core.errors import InputError
 from bltm.report.documents import END, START, generated_texts, write_documents, write_results
-from bltm.report.pages import read_results
+from bltm.report.pages import provenance, read_results
 
 from .rows import Row, failed_row, make_row, make_rows, write_rows
 
@@ -42,6 +42,20 @@ def test_tables_command__prints_accuracies_and_writes_all_files(tmp_path: Path) 
     assert "- APL: TrainingError: the loss is not finite (10 % seed 0)" in page
     assert "bltm 0.1.0, Python 3.11.7, torch 2.13.0+cpu, numpy 2.4.6" in page
     assert "Some CPU with 2 CPUs, 1 thread a run" in page
+
+
+def test_a_page_tells_learning_rates_where_rows_do(tmp_path: Path) -> None:
+    made = few()
+    for row in made:
+        if row["spec"]["method"] == "bltm-v":
+            row["recipe"]["stages"] = {
+                "warm_up/fold-1": {"epochs": 12, "lr": 0.006},
+                "revise": {"epochs": 2, "lr": 2e-4},
+            }
+    (told,) = read_results([write_rows(tmp_path / "told.jsonl", made)])
+    assert "Learning rates: 0.006 (BLTM-V); the other rows do not tell." in provenance(told)
+    (silent,) = read_results([write_rows(tmp_path / "silent.jsonl", few())])
+    assert "Learning rates" not in provenance(silent)
 
 
 def test_tables_command__one_format_and_no_figures(tmp_path: Path) -> None:

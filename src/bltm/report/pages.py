@@ -38,8 +38,10 @@ are missing: they are means over the seeds that are there, have no rank, and sho
 with means over all seeds. By default BLTM and BLTM-V answer with the four networks of their
 rounds (with those of the last two in rows that do not tell what one of them has by itself, which
 are of the recipe before), DivideMix with its two, every other method and both bounds with one, so a
-method can pass the ceiling. Oracles are told what no method can know and are no methods. The
-columns *paper* hold the values of Yang et al. (ICML 2022), as published."""
+method can pass the ceiling. Convolutional networks of BLTM learn at a rate of 0.006, those of other
+methods at 0.002; rows of BLTM that do not tell their rate are of the time when it had 0.002, too.
+Oracles are told what no method can know and are no methods. The columns *paper* hold the values of
+Yang et al. (ICML 2022), as published."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +133,7 @@ def provenance(results: Results) -> str:
     recipes = [run.get("recipe") or {} for run in runs]
     lines.append(f"Machine: {'; '.join(_distinct(recipes, _machine)) or 'not recorded'}.")
     lines.append(f"Software: {'; '.join(_distinct(recipes, _software)) or 'not recorded'}.")
+    lines += _learning_rates(runs)
     dates = sorted({str(recipe["date"]) for recipe in recipes if recipe.get("date")})
     if dates:
         lines.append(f"Run {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'}.")
@@ -192,6 +195,24 @@ def _times(runs: Sequence[Run]) -> tuple[float, float]:
     )
     total = fit + score + rest
     return fit + score, rest / total if total else 0.0
+
+
+def _learning_rates(runs: Sequence[Run]) -> list[str]:
+    """Return which methods learned at which rate, the fastest of their stages, by their rows."""
+    methods: dict[float, list[str]] = {}
+    silent = False
+    for run in runs:
+        stages = run.get("recipe", "stages") or {}
+        rates = [stage["lr"] for stage in stages.values() if stage["lr"] is not None]
+        if rates:
+            methods.setdefault(max(rates), []).append(method_name(run.method))
+        else:
+            silent = True
+    if not methods:
+        return []
+    told = [f"{rate:g} ({', '.join(dict.fromkeys(methods[rate]))})" for rate in sorted(methods)]
+    rest = "; the other rows do not tell" if silent else ""
+    return [f"Learning rates: {'; '.join(told)}{rest}."]
 
 
 def _distinct(recipes: Sequence[Any], describe: Callable[[Any], str]) -> list[str]:
