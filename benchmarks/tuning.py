@@ -142,10 +142,12 @@ def table(rows: list[dict[str, Any]]) -> str:
         default = words({})
         if rates and default in complete:
             best = max(complete, key=lambda name: fmean(complete[name]))
-            tuned = complete[best] if trials else []
+            # The best of some trials is not the best of all.
+            tried = trials and len(complete) == len(found)
+            tuned = complete[best] if tried else []
             cells = [f"{100 * value:.1f}" for value in [*complete[default], *tuned]]
             cells += [""] * (len(heads) - len(cells))
-            lines.append(f"| {method} | " + " | ".join([*cells, best if trials else ""]) + " |")
+            lines.append(f"| {method} | " + " | ".join([*cells, best if tried else ""]) + " |")
     return "\n".join(lines)
 
 
