@@ -295,8 +295,8 @@ class EstimatedCollector:
 def noise_bounds(counted: Counted) -> FloatArray:
     """Return for each label an upper limit of how often a class that is not its own is given it.
 
-    The largest over classes of the upper ends of 95 % intervals (Clopper and Pearson); how much the
-    rate differs within a class is not known.
+    The largest over classes of the upper ends of 95 % intervals (Clopper and Pearson), as if all
+    classes had been counted equally often; how much the rate differs within a class is not known.
     """
     n = counted.n / CLASSES
     flips = np.where(np.eye(CLASSES, dtype=bool), 0.0, n * counted.T)

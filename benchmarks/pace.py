@@ -126,9 +126,10 @@ def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
     done = {(row["method"], row["lr"]) for row in rows}
     wanted = [(method, lr) for method in options.methods for lr in options.paces]
     missing = [each for each in wanted if each not in done]
-    given = open_problem(data, rate, seed, options) if missing else None
+    if not missing:
+        return
+    given = open_problem(data, rate, seed, options)
     for method, lr in missing:
-        assert given is not None
         if method == TRUE and given.noise is None:
             continue
         started = time.perf_counter()

@@ -39,8 +39,8 @@ with means over all seeds. By default BLTM and BLTM-V answer with the four netwo
 rounds (with those of the last two in rows that do not tell what one of them has by itself, which
 are of the recipe before), DivideMix with its two, every other method and both bounds with one, so a
 method can pass the ceiling. Convolutional networks of BLTM learn at a rate of 0.006, those of other
-methods at 0.002 where their grid says nothing else; rows that do not tell their rate have 0.002,
-those of BLTM from the time before.
+methods at 0.002 where their grid says nothing else; rows that do not tell a rate are older, and
+BLTM had 0.002 by default then, too.
 Oracles are told what no method can know and are no methods. The columns *paper* hold the values of
 Yang et al. (ICML 2022), as published."""
 
