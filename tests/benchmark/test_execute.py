@@ -167,6 +167,27 @@ def test_who_shares_stages() -> None:
     assert family(run("bltm")) != family(run("bltm", epochs=4))
     assert family(run("bltm")) != family(replace(run("bltm"), cell=replace(CELL, seed=1)))
     assert family(run("ptd")) != family(run("bltm"))
+    noisier = replace(CELL, rate=0.4)
+    for method, shared in (("clean", True), ("cross-entropy", False), ("oracle-class", False)):
+        assert (family(run(method)) == family(replace(run(method), cell=noisier))) is shared
+    other_images = replace(run("clean"), cell=replace(CELL, images=200))
+    assert family(run("clean")) != family(other_images)
+
+
+def test_right_labels_are_learned_once_for_all_rates(
+    rows: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, noisier = run("clean"), replace(run("clean"), cell=replace(CELL, rate=0.4))
+    execute(noisier, tmp_path)
+    monkeypatch.setattr(Workbench, "_train", None)
+    row = execute(spec, tmp_path)
+    assert row["status"] == "done", row["error"]["traceback"]
+    assert row["figures"] == rows["clean"]["figures"]
+    assert row["noise"] == rows["clean"]["noise"]
+    assert row["recipe"]["stages"] == rows["clean"]["recipe"]["stages"]
+    assert set(row["cost"]["stages"]) == set(rows["clean"]["cost"]["stages"])
+    clean_up([spec, noisier], tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_run_that_fails_says_why(tmp_path: Path) -> None:

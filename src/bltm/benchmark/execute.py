@@ -14,7 +14,7 @@ from bltm.benchmark.cells import NoisyCell, open_cell
 from bltm.benchmark.machine import describe_machine, forget_peak_memory
 from bltm.benchmark.scoring import score
 from bltm.benchmark.snapshots import keep_snapshots, plain_name, read_snapshots
-from bltm.benchmark.spec import CEILING, RunSpec, hash_of
+from bltm.benchmark.spec import CEILING, REAL, RunSpec, hash_of
 from bltm.benchmark.variants import VARIANTS, make_variant
 from bltm.core.errors import InputError
 from bltm.core.records import Split
@@ -27,7 +27,10 @@ from bltm.methods.registry import METHODS, make_method
 from bltm.runs.estimate import peak_memory
 
 FAMILIES = {"bltm": "bltm", "bltm-v": "bltm", "ptd": "ptd", "ptd-v": "ptd"}
-"""Methods that are the same up to their revision; the stages they share are trained once."""
+"""Methods that are the same up to their revision; the stages they share are trained once.
+
+So is the ceiling for all kinds and rates of noise.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,7 @@ def family(spec: RunSpec) -> str:
     >>> family(RunSpec(cell, "bltm")) == family(RunSpec(cell, "bltm-v"))
     True
     """
+    spec = _as_trained(spec)
     values = spec.to_json() | {"method": FAMILIES.get(spec.method, spec.method)}
     return hash_of(values)[:16]
 
@@ -134,7 +138,7 @@ def run_directory(spec: RunSpec, work: Path) -> Path:
 
 def snapshot_directory(spec: RunSpec, work: Path) -> Path:
     """Return where a run keeps its networks after each epoch."""
-    return work / "epochs" / spec.id
+    return work / "epochs" / _as_trained(spec).id
 
 
 def make_estimator(spec: RunSpec, cell: NoisyCell | None = None) -> NoisyLabelClassifier:
@@ -218,6 +222,13 @@ def _fit(spec: RunSpec, cell: NoisyCell, work: Path) -> _Fitted:
         stages,
         sum(taken_over.values()),
     )
+
+
+def _as_trained(spec: RunSpec) -> RunSpec:
+    """Return the run without what it does not learn from: the ceiling knows nothing of noise."""
+    if spec.method != CEILING:
+        return spec
+    return replace(spec, cell=replace(spec.cell, noise=REAL, rate=None, noise_options={}))
 
 
 def _trained(outcomes: list[Outcome]) -> dict[str, dict[str, Any]]:
