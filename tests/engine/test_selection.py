@@ -8,7 +8,7 @@ from torch import nn
 from bltm.engine.batches import Batch, Task
 from bltm.engine.loop import EpochRecord, TrainState
 from bltm.engine.schedule import Schedule
-from bltm.engine.selection import Best, evaluate, improves
+from bltm.engine.selection import Best, HeldOut, evaluate, improves
 from bltm.engine.stage import Modules
 
 from .helpers import FABRIC, blobs, noisy_data, run, state_of
@@ -129,6 +129,28 @@ def test_figures_are_weighted_and_the_networks_in_evaluation_mode() -> None:
     assert metrics["val_accuracy"] == pytest.approx(0.4)
     assert metrics["val_loss"] == pytest.approx(-(4 * np.log(0.75) + 6 * np.log(0.25)) / 10)
     assert modes == [(False, True)]
+
+
+def test_losses_are_compared_example_by_example() -> None:
+    x, _ = blobs(4)
+    weights, labels = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 1, 0, 1])
+    task = Task.of(noisy_data(x, labels, 2, weights), np.arange(4))
+
+    def judged(first: list[float]) -> HeldOut:
+        probs = torch.tensor(first, dtype=torch.float64)
+        log_probs = torch.stack([probs, 1.0 - probs], dim=1).log()
+        return HeldOut.of({}, lambda _, batch: log_probs[batch.index], task, FABRIC)
+
+    one, other = [0.5, 0.5, 0.6, 0.5], [0.6, 0.6, 0.5, 0.3]
+    lost = np.log([0.6, 0.4, 0.5, 0.7]) - np.log([0.5, 0.5, 0.6, 0.5])
+    mean = float(weights @ lost) / 10
+    error = float(np.sqrt((weights**2 * (lost - mean) ** 2).sum())) / 10
+    assert 0 < mean < 2 * error
+    worse, better = judged(one), judged(other)
+    assert worse.worse_than(better, 0.99 * mean / error, FABRIC)
+    assert not worse.worse_than(better, 1.01 * mean / error, FABRIC)
+    assert not better.worse_than(worse, 0.0, FABRIC)
+    assert not worse.worse_than(worse, 0.0, FABRIC)
 
 
 def test_the_first_figures_always_improve() -> None:

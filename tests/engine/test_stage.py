@@ -214,6 +214,21 @@ def test_noisy_validation_chooses_the_length(
     assert weights_of(classifier) == weights_of(other)
 
 
+@pytest.mark.parametrize(("reluctance", "longest"), [(0.0, False), (100.0, True)])
+def test_a_longer_training_is_kept_unless_its_loss_is_clearly_higher(
+    reluctance: float, longest: bool
+) -> None:
+    job = tiny_job(n=200, seed=7)
+    schedule = Schedule(
+        1, 0.02, "adamw", batch_size=32, lengths=(2, 8), choose="loss", reluctance=reluctance
+    )
+    modules = {"classifier": job.new_classifier("stage")}
+    job.train("stage", modules, cross_entropy_step, schedule, score=noisy_label_score)
+    shorter, longer = (outcome.metrics["val_loss"] for outcome in job.bench.outcomes)
+    assert shorter < longer
+    assert (job.bench.lengths["stage"] == 8) is longest
+
+
 def test_without_validation_the_longest_is_trained_alone() -> None:
     job = tiny_job(validation=0.0)
     schedule = Schedule(1, 0.02, batch_size=32, lengths=(1, 3))

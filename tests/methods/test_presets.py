@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from bltm.core.errors import InputError
 from bltm.engine.schedule import Schedule
 from bltm.methods.bltm import BLTMClassifier
-from bltm.methods.bltm.presets import PRESETS, RHO_MAX
+from bltm.methods.bltm.presets import DEFAULT, PAPER, PRESETS, RHO_MAX
 from bltm.methods.cross_entropy import CrossEntropyClassifier
 from bltm.nets.registry import make_net
 
@@ -119,6 +119,12 @@ def test_networks_that_normalise_their_layers_learn_faster() -> None:
     assert normalised == pytest.approx(3 * plain)
     # The user's own rate is taken as it is.
     assert fastest(x, y, net="compact", lr=1e-3) == pytest.approx(plain / 2)
+
+
+def test_networks_that_normalise_their_layers_are_reluctant_to_learn_for_shorter() -> None:
+    assert DEFAULT.classifier.reluctance == 0.0
+    assert DEFAULT.for_normalised().classifier.reluctance == DEFAULT.normalised_reluctance > 0
+    assert PAPER.for_normalised() == PAPER
 
 
 def test_weights_that_are_given_are_not_learned_over_so_fast(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ class Schedule:
         ``epochs``, and noisy validation data chooses.
     choose
         By what it chooses a length: the best "accuracy" or the least "loss".
+    reluctance
+        Of lengths that a loss chooses from, a longer one is kept unless its loss is above that of a
+        shorter one by more than so many standard errors.
     min_steps
         Small data sets get smaller batches, and more epochs until this many steps are made; tiny
         ones, with fewer examples than that, a step for each example. Of several lengths to choose
@@ -70,6 +73,7 @@ class Schedule:
     clip: float | None = None
     lengths: tuple[int, ...] = ()
     choose: Literal["accuracy", "loss"] = "accuracy"
+    reluctance: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -59,16 +59,63 @@ def evaluate(
 
     Each process judges its share of the examples; the sums are added up.
     """
-    for network in networks.values():
-        network.eval()
-    share = task.index[fabric.global_rank :: fabric.world_size]
     sums = torch.zeros(3, device=fabric.device)
-    for batch in iterate(task, in_batches(share, EVALUATION_BATCH), fabric.device):
-        log_probs = score(networks, batch).float()
+    for log_probs, batch in _scored(networks, score, task, fabric):
         right = (log_probs.argmax(dim=1) == batch.y).float()
-        nll = -log_probs.gather(1, batch.y[:, None]).squeeze(1)
         sums += torch.stack(
-            [(right * batch.weight).sum(), (nll * batch.weight).sum(), batch.weight.sum()]
+            [
+                (right * batch.weight).sum(),
+                (_losses(log_probs, batch) * batch.weight).sum(),
+                batch.weight.sum(),
+            ]
         )
     right_sum, nll_sum, weight = all_sum(fabric, sums).tolist()
     return {"val_accuracy": right_sum / weight, "val_loss": nll_sum / weight}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Negative log-likelihoods of the noisy labels that this process judges, and their weights."""
+
+    losses: torch.Tensor
+    weights: torch.Tensor
+
+    @classmethod
+    @torch.inference_mode()
+    def of(
+        cls, networks: Mapping[str, nn.Module], score: Score, task: Task, fabric: Fabric
+    ) -> HeldOut:
+        """Judge the networks as they are now."""
+        parts = [
+            (_losses(log_probs, batch), batch.weight)
+            for log_probs, batch in _scored(networks, score, task, fabric)
+        ]
+        # A process may have no share of a few examples.
+        nothing = torch.empty(0, device=fabric.device)
+        losses, weights = zip((nothing, nothing), *parts, strict=True)
+        return cls(torch.cat(losses).double(), torch.cat(weights).double())
+
+    def worse_than(self, other: HeldOut, errors: float, fabric: Fabric) -> bool:
+        """Tell whether the mean loss is above another's by more than so many standard errors."""
+        lost = self.losses - other.losses
+        total, weight = all_sum(
+            fabric, torch.stack([(self.weights * lost).sum(), self.weights.sum()])
+        )
+        mean = total / weight
+        spread = all_sum(fabric, (self.weights**2 * (lost - mean) ** 2).sum()).sqrt() / weight
+        return bool(mean > errors * spread)
+
+
+def _scored(
+    networks: Mapping[str, nn.Module], score: Score, task: Task, fabric: Fabric
+) -> Iterator[tuple[torch.Tensor, Batch]]:
+    """Yield log-probabilities for the batches of this process."""
+    for network in networks.values():
+        network.eval()
+    share = task.index[fabric.global_rank :: fabric.world_size]
+    for batch in iterate(task, in_batches(share, EVALUATION_BATCH), fabric.device):
+        yield score(networks, batch).float(), batch
+
+
+def _losses(log_probs: torch.Tensor, batch: Batch) -> torch.Tensor:
+    return -log_probs.gather(1, batch.y[:, None]).squeeze(1)

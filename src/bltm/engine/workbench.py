@@ -21,7 +21,7 @@ from bltm.core.random import stream, torch_stream
 from bltm.engine.checkpoint import pack, unpack
 from bltm.engine.loop import TrainState, train
 from bltm.engine.progress import Reporter
-from bltm.engine.selection import Best, improves
+from bltm.engine.selection import Best, HeldOut, improves
 from bltm.engine.stage import Stage
 from bltm.engine.store import Artifact, Store, named_weights
 
@@ -124,14 +124,23 @@ class Workbench:
             candidates = candidates[-1:]
         if len(candidates) == 1:
             return self._fit_once(replace(stage, schedule=candidates[0]))
+        assert stage.score is not None
+        assert stage.validation is not None
         start = Best.of(stage.modules, 0, {})
         best: Best | None = None
+        judged: HeldOut | None = None
         for schedule in candidates:
             start.restore(stage.modules)
             name = f"{stage.name}/{schedule.epochs}-epochs"
             outcome = self._fit_once(replace(stage, name=name, schedule=schedule))
-            if improves(outcome.metrics, best, schedule.choose):
-                best, chosen = Best.of(stage.modules, schedule.epochs, outcome.metrics), outcome
+            if schedule.choose == "loss":
+                own = HeldOut.of(stage.modules, stage.score, stage.validation, self.fabric)
+                if judged and own.worse_than(judged, schedule.reluctance, self.fabric):
+                    continue
+                judged = own
+            elif not improves(outcome.metrics, best, schedule.choose):
+                continue
+            best, chosen = Best.of(stage.modules, schedule.epochs, outcome.metrics), outcome
         assert best is not None
         best.restore(stage.modules)
         self.lengths[stage.name] = chosen.epochs

@@ -243,7 +243,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         """Return the same with the learning rate that suits the network."""
         recipe, collector, threshold = self._recipe()
         if job.weights is None and normalises(job.new_classifier("any")):
-            recipe = recipe.at_normalised_rate()
+            recipe = recipe.for_normalised()
         return recipe, collector, threshold
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:

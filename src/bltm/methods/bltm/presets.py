@@ -59,6 +59,9 @@ class Recipe:
     normalised_rate
         Factor on the learning rate of the other stages where the network normalises its layers and
         starts from random weights.
+    normalised_reluctance
+        Standard errors by which held-out labels have to speak against the longer training of the
+        classifier there.
     """
 
     warm_up: Schedule
@@ -82,6 +85,7 @@ class Recipe:
     revise_at_once: bool = True
     revision_rate: float = 1.0
     normalised_rate: float = 1.0
+    normalised_reluctance: float = 0.0
 
     def judging(self) -> Schedule:
         """Return how long a classifier learns that judges labels which it has not seen."""
@@ -104,13 +108,14 @@ class Recipe:
             normalised_rate=self.normalised_rate if lr is None else 1.0,
         )
 
-    def at_normalised_rate(self) -> Recipe:
+    def for_normalised(self) -> Recipe:
         """Return the recipe for a network that normalises its layers."""
         stages = {name: getattr(self, name) for name in ("warm_up", "transition", "classifier")}
         faster = {
             name: replace(schedule, lr=self.normalised_rate * schedule.lr)
             for name, schedule in stages.items()
         }
+        faster["classifier"] = replace(faster["classifier"], reluctance=self.normalised_reluctance)
         return replace(self, normalised_rate=1.0, **faster)
 
 
@@ -160,6 +165,7 @@ DEFAULT = Recipe(
     revise_at_once=False,
     revision_rate=5.0,
     normalised_rate=3.0,
+    normalised_reluctance=2.0,
 )
 
 PRESETS = {
