@@ -54,6 +54,12 @@ def test_a_page_tells_learning_rates_where_rows_do(tmp_path: Path) -> None:
             }
     (told,) = read_results([write_rows(tmp_path / "told.jsonl", made)])
     assert "Learning rates: 0.006 (BLTM-V); the other rows do not tell." in provenance(told)
+    ours = [row for row in made if row["spec"]["method"] == "bltm-v"]
+    del ours[0]["recipe"]["stages"]
+    (partly,) = read_results([write_rows(tmp_path / "partly.jsonl", made)])
+    part = f"0.006 (BLTM-V in {len(ours) - 1} of {len(ours)} rows); the other rows do not tell."
+    assert len(ours) > 1
+    assert part in provenance(partly)
     (silent,) = read_results([write_rows(tmp_path / "silent.jsonl", few())])
     assert "Learning rates" not in provenance(silent)
 

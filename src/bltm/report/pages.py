@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -199,21 +201,29 @@ def _times(runs: Sequence[Run]) -> tuple[float, float]:
 
 
 def _learning_rates(runs: Sequence[Run]) -> list[str]:
-    """Return which methods learned at which rate, the fastest of their stages, by their rows."""
-    methods: dict[float, list[str]] = {}
-    silent = False
+    """Return which methods learned at which rate, the fastest of their stages, by their rows.
+
+    Where not all rows of a method have that rate, or tell it, it is said of how many that is known.
+    """
+    found: dict[float, Counter[str]] = {}
     for run in runs:
         stages = run.get("recipe", "stages") or {}
         rates = [stage["lr"] for stage in stages.values() if stage["lr"] is not None]
         if rates:
-            methods.setdefault(max(rates), []).append(method_name(run.method))
-        else:
-            silent = True
-    if not methods:
+            found.setdefault(max(rates), Counter())[method_name(run.method)] += 1
+    if not found:
         return []
-    told = [f"{rate:g} ({', '.join(dict.fromkeys(methods[rate]))})" for rate in sorted(methods)]
+    rows = Counter(method_name(run.method) for run in runs)
+
+    def told(method: str, count: int) -> str:
+        return method if count == rows[method] else f"{method} in {count} of {rows[method]} rows"
+
+    parts = [
+        f"{rate:g} ({', '.join(starmap(told, found[rate].items()))})" for rate in sorted(found)
+    ]
+    silent = sum(map(Counter.total, found.values())) < len(runs)
     rest = "; the other rows do not tell" if silent else ""
-    return [f"Learning rates: {'; '.join(told)}{rest}."]
+    return [f"Learning rates: {'; '.join(parts)}{rest}."]
 
 
 def _distinct(recipes: Sequence[Any], describe: Callable[[Any], str]) -> list[str]:
