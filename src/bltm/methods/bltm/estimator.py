@@ -240,7 +240,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         return recipe, collector, threshold_of(rho_max)
 
     def _suited_recipe(self, job: Job) -> tuple[Recipe, Collector, float]:
-        """Return the same with the learning rate that suits the network."""
+        """Return the same with the learning rate and the length that suit the network."""
         recipe, collector, threshold = self._recipe()
         if job.weights is None and normalises(job.new_classifier("any")):
             recipe = recipe.for_normalised()
