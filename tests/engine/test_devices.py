@@ -67,6 +67,8 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
             process.kill()
     assert [process.returncode for process in processes] == [0, 0], errors
     alone = worker.results(*worker.fitted())
+    expected = [[-np.log(0.2), -np.log(0.9), -np.log(0.4)], [3.0, 1.0, 2.0]]
+    np.testing.assert_allclose(alone["held_out"], expected, rtol=1e-6)
     together = [dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2)]
     for found in together:
         assert found.keys() == alone.keys()

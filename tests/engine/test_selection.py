@@ -147,10 +147,10 @@ def test_losses_are_compared_example_by_example() -> None:
     error = float(np.sqrt((weights**2 * (lost - mean) ** 2).sum())) / 10
     assert 0 < mean < 2 * error
     worse, better = judged(one), judged(other)
-    assert worse.worse_than(better, 0.99 * mean / error, FABRIC)
-    assert not worse.worse_than(better, 1.01 * mean / error, FABRIC)
-    assert not better.worse_than(worse, 0.0, FABRIC)
-    assert not worse.worse_than(worse, 0.0, FABRIC)
+    assert worse.worse_than(better, 0.99 * mean / error)
+    assert not worse.worse_than(better, 1.01 * mean / error)
+    assert not better.worse_than(worse, 0.0)
+    assert not worse.worse_than(worse, 0.0)
 
 
 def test_the_first_figures_always_improve() -> None:

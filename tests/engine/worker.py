@@ -7,7 +7,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from bltm.core.records import NoisyData
+from bltm.data.examples import VectorExamples
 from bltm.data.toy import ToyProblem
+from bltm.engine.batches import Task
+from bltm.engine.devices import make_fabric
+from bltm.engine.selection import HeldOut
 from bltm.methods.bltm import BLTMClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
 
@@ -25,6 +30,28 @@ def unseeded() -> tuple[np.ndarray, np.ndarray]:
     return sample.x, sample.y_noisy
 
 
+def held_out() -> np.ndarray:
+    """Losses and weights of three labels, of which two processes judge two and one."""
+    rows = np.arange(3)
+    data = NoisyData(
+        examples=VectorExamples(torch.zeros(3, 2)),
+        labels=np.array([0, 1, 0]),
+        classes=np.arange(2),
+        weights=np.array([1.0, 2.0, 3.0]),
+        trusted=np.zeros(3, dtype=bool),
+        group=rows,
+        ids=rows,
+    )
+    log_probs = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]).log()
+    judged = HeldOut.of(
+        {},
+        lambda _, batch: log_probs[batch.index],
+        Task.of(data, np.array([2, 0, 1])),
+        make_fabric("cpu"),
+    )
+    return torch.stack([judged.losses, judged.weights]).numpy()
+
+
 def results(model: BLTMClassifier, x: np.ndarray) -> dict[str, np.ndarray]:
     """Everything that should not depend on the number of processes."""
     assert model.transition_ is not None
@@ -34,6 +61,7 @@ def results(model: BLTMClassifier, x: np.ndarray) -> dict[str, np.ndarray]:
         "posterior": model.posterior_.probs,
         "collected": model.collected_.indices,
         "noise_rate": np.array(model.findings_["noise_rate"]),
+        "held_out": held_out(),
         "losses": np.array([line["loss"] for line in model.history_]),
         "val_loss": np.array([line.get("val_loss", 0.0) for line in model.history_]),
         "val_accuracy": np.array([line.get("val_accuracy", 0.0) for line in model.history_]),

@@ -75,7 +75,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Negative log-likelihoods of the noisy labels that this process judges, and their weights."""
+    """Negative log-likelihoods of held-out noisy labels and their weights, shape (M,) each."""
 
     losses: torch.Tensor
     weights: torch.Tensor
@@ -85,25 +85,28 @@ class HeldOut:
     def of(
         cls, networks: Mapping[str, nn.Module], score: Score, task: Task, fabric: Fabric
     ) -> HeldOut:
-        """Judge the networks as they are now."""
-        parts = [
-            (_losses(log_probs, batch), batch.weight)
+        """Judge the networks as they are now; each process judges its share, all know all."""
+        # A process may have no share of a few examples.
+        parts = [torch.empty(2, 0, device=fabric.device)] + [
+            torch.stack([_losses(log_probs, batch), batch.weight])
             for log_probs, batch in _scored(networks, score, task, fabric)
         ]
-        # A process may have no share of a few examples.
-        nothing = torch.empty(0, device=fabric.device)
-        losses, weights = zip((nothing, nothing), *parts, strict=True)
-        return cls(torch.cat(losses).double(), torch.cat(weights).double())
+        whole = torch.zeros(2, len(task), device=fabric.device)
+        whole[:, fabric.global_rank :: fabric.world_size] = torch.cat(parts, dim=1)
+        # On the CPU: not every device knows double precision.
+        losses, weights = all_sum(fabric, whole).cpu().double()
+        return cls(losses, weights)
 
-    def worse_than(self, other: HeldOut, errors: float, fabric: Fabric) -> bool:
+    @property
+    def mean(self) -> float:
+        """The weighted mean loss."""
+        return float(self.losses @ self.weights / self.weights.sum())
+
+    def worse_than(self, other: HeldOut, errors: float) -> bool:
         """Tell whether the mean loss is above another's by more than so many standard errors."""
-        lost = self.losses - other.losses
-        total, weight = all_sum(
-            fabric, torch.stack([(self.weights * lost).sum(), self.weights.sum()])
-        )
-        mean = total / weight
-        spread = all_sum(fabric, (self.weights**2 * (lost - mean) ** 2).sum()).sqrt() / weight
-        return bool(mean > errors * spread)
+        lost = HeldOut(self.losses - other.losses, self.weights)
+        error = (self.weights * (lost.losses - lost.mean)).norm() / self.weights.sum()
+        return lost.mean > errors * float(error)
 
 
 def _scored(

@@ -135,7 +135,7 @@ class Workbench:
             outcome = self._fit_once(replace(stage, name=name, schedule=schedule))
             if schedule.choose == "loss":
                 own = HeldOut.of(stage.modules, stage.score, stage.validation, self.fabric)
-                if judged and own.worse_than(judged, schedule.reluctance, self.fabric):
+                if judged and own.worse_than(judged, schedule.reluctance):
                     continue
                 judged = own
             elif not improves(outcome.metrics, best, schedule.choose):

@@ -14,7 +14,6 @@ goes, and half is right unless many labels say otherwise.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from bltm.core.matrix import log_entries, towards_identity
@@ -22,6 +21,7 @@ from bltm.engine.batches import in_batches
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.predict import BATCH
+from bltm.engine.selection import HeldOut
 from bltm.engine.transition_model import Corrected
 
 WHOLE, HALF = 1.0, 0.5
@@ -49,23 +49,20 @@ def moderate(job: Job, corrected: Corrected) -> float:
     log_probs = log_entries(torch.from_numpy(network_probs(job, corrected.classifier)[held_out]))
     labels = torch.from_numpy(job.data.labels[held_out])
     columns = corrected.columns[torch.from_numpy(held_out)]
-    weights = job.data.weights[held_out]
-    found = {s: _best_likelihoods(log_probs, columns, labels, weights, s) for s in SHARES}
-    best = max(SHARES, key=lambda share: np.average(found[share], weights=weights))
-    lost = found[best] - found[HALF]
-    mean = np.average(lost, weights=weights)
-    error = np.sqrt((weights**2 * (lost - mean) ** 2).sum()) / weights.sum()
-    return HALF if mean <= AGAINST * error else WHOLE
+    weights = torch.from_numpy(job.data.weights[held_out])
+    found = {s: _best_softened(log_probs, columns, labels, weights, s) for s in SHARES}
+    best = min(found.values(), key=lambda judged: judged.mean)
+    return WHOLE if found[HALF].worse_than(best, AGAINST) else HALF
 
 
-def _best_likelihoods(
+def _best_softened(
     log_probs: torch.Tensor,
     columns: torch.Tensor,
     labels: torch.Tensor,
-    weights: np.ndarray,
+    weights: torch.Tensor,
     share: float,
-) -> np.ndarray:
-    """Return ``log (f^(1/τ) · T_s)[noisy label]`` with the τ of the largest mean, shape (M,)."""
+) -> HeldOut:
+    """Judge ``(f^(1/τ) · T_s)[noisy label]`` with the τ that does best."""
     batches = in_batches(torch.arange(len(labels)), BATCH)
     softened = []
     for temperature in TEMPERATURES:
@@ -76,5 +73,5 @@ def _best_likelihoods(
             ).logsumexp(1)
             for b in batches
         ]
-        softened.append(torch.cat(parts).double().numpy())
-    return max(softened, key=lambda values: np.average(values, weights=weights))
+        softened.append(HeldOut(-torch.cat(parts).double(), weights))
+    return min(softened, key=lambda judged: judged.mean)
