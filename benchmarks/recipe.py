@@ -338,7 +338,7 @@ def main() -> None:
 
 def run(cell: Cell, options: argparse.Namespace) -> None:
     """Make the variants of one cell, except those whose rows are there."""
-    recipe = DEFAULT.with_overrides(options.epochs, None, None).for_normalised()
+    recipe = DEFAULT.with_overrides(options.epochs, None, None).for_normalised(IMAGES)
     # Trials are of one length, which the default chooses on images.
     recipe = replace(recipe, classifier=replace(recipe.classifier, lengths=()))
     here = {**cell._asdict(), "images": options.images, "epochs": recipe.classifier.epochs}

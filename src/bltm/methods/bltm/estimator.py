@@ -240,10 +240,10 @@ class BLTMClassifier(NoisyLabelClassifier):
         return recipe, collector, threshold_of(rho_max)
 
     def _suited_recipe(self, job: Job) -> tuple[Recipe, Collector, float]:
-        """Return the same with the learning rate and the length that suit the network."""
+        """Return the same with the learning rate and the length that suit network and data."""
         recipe, collector, threshold = self._recipe()
         if job.weights is None and normalises(job.new_classifier("any")):
-            recipe = recipe.for_normalised()
+            recipe = recipe.for_normalised(len(job.split.train))
         return recipe, collector, threshold
 
     def _net(self, input_shape: tuple[int, ...]) -> str | Callable[[int], nn.Module]:

@@ -57,8 +57,10 @@ class Recipe:
     revision_rate
         Factor on the learning rate of the revision.
     normalised_rate
-        Factor on the learning rate of the other stages where the network normalises its layers and
-        starts from random weights.
+        Factor on the learning rate of the other stages where the network normalises its layers,
+        starts from random weights and has enough examples.
+    normalised_examples
+        How many are enough.
     normalised_reluctance
         Standard errors by which held-out labels have to speak against the longer training of the
         classifier there.
@@ -85,6 +87,7 @@ class Recipe:
     revise_at_once: bool = True
     revision_rate: float = 1.0
     normalised_rate: float = 1.0
+    normalised_examples: int = 0
     normalised_reluctance: float = 0.0
 
     def judging(self) -> Schedule:
@@ -108,15 +111,15 @@ class Recipe:
             normalised_rate=self.normalised_rate if lr is None else 1.0,
         )
 
-    def for_normalised(self) -> Recipe:
-        """Return the recipe for a network that normalises its layers."""
+    def for_normalised(self, n_examples: int) -> Recipe:
+        """Return the recipe for a network that normalises its layers and so many examples."""
+        factor = self.normalised_rate if n_examples >= self.normalised_examples else 1.0
         stages = {name: getattr(self, name) for name in ("warm_up", "transition", "classifier")}
-        faster = {
-            name: replace(schedule, lr=self.normalised_rate * schedule.lr)
-            for name, schedule in stages.items()
+        suited = {
+            name: replace(schedule, lr=factor * schedule.lr) for name, schedule in stages.items()
         }
-        faster["classifier"] = replace(faster["classifier"], reluctance=self.normalised_reluctance)
-        return replace(self, normalised_rate=1.0, **faster)
+        suited["classifier"] = replace(suited["classifier"], reluctance=self.normalised_reluctance)
+        return replace(self, normalised_rate=1.0, **suited)
 
 
 # Section 5.1.2. The classifier starts from the warmed-up network: at a rate of 5e-7 a random
@@ -165,6 +168,7 @@ DEFAULT = Recipe(
     revise_at_once=False,
     revision_rate=5.0,
     normalised_rate=3.0,
+    normalised_examples=2000,
     normalised_reluctance=2.0,
 )
 
