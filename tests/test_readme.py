@@ -51,6 +51,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "none")),
         ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "flip")),
         ("networks", "recipe.md", lambda module, rows: module.table(rows)),
+        ("threshold", "recipe.md", lambda module, rows: module.tables(rows)),
         ("tuning", "recipe.md", lambda module, rows: module.table(rows)),
         ("audit", "audit.md", lambda module, rows: module.table(rows, 20_000)),
     ],
