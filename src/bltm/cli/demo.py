@@ -21,7 +21,7 @@ def demo(
         bool, typer.Option("--overwrite", help="Replace an earlier demonstration.")
     ] = False,
 ) -> None:
-    """Make labels of scikit-learn's digits wrong and learn from them, in about a minute."""
+    """Make labels of scikit-learn's digits wrong and learn from them, in a minute or two."""
     with reported():
         from bltm.report.run_audit import audit_run
         from bltm.runs.demo import RUN, run_demo
