@@ -24,6 +24,8 @@ from bltm.engine.workbench import Workbench
 from bltm.methods.bltm import BLTMClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
 
+# Most tests look at the same rows, which take long to make.
+pytestmark = pytest.mark.xdist_group("execute")
 CELL = Cell("digits", 300, "instance", 0.3, seed=0)
 SMALL = {"net": "mlp", "epochs": 8, "batch_size": 16}
 
