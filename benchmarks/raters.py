@@ -114,6 +114,7 @@ def run(seed: int, images: int, augment: str) -> None:
         },
         "bltm-v": judged(model, rated),
         "coverage": model.findings_["coverage"],
+        "correction": model.findings_["correction"],
         "seconds": time.perf_counter() - started,
         "recipe": recipe(),
     }

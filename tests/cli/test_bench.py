@@ -22,8 +22,6 @@ seeds = [0, 1]
 methods = ["forward", "bltm", "bltm-v"]
 parameters = { net = "mlp", epochs = 3, batch_size = 16 }
 """
-
-
 # Seconds; a run takes one.
 PATIENCE = 300.0
 
@@ -59,7 +57,7 @@ def test_killed_and_started_again_nothing_is_lost_and_nothing_run_twice(
     assert len(expected) == 5
 
     rows = tmp_path / "killed" / "results.jsonl"
-    for enough, jobs in ((1, "2"), (3, "1")):
+    for enough, jobs in ((1, "1"), (3, "2")):
         process = shell.start("bench", "mine.toml", "--out", "killed", "--jobs", jobs, "--quiet")
         wait_for_rows(tmp_path / "killed", enough)
         os.kill(process.pid, signal.SIGKILL)
