@@ -17,6 +17,9 @@ from bltm.core.random import torch_stream
 from bltm.losses import transition_nll
 from bltm.nets import DenseHead, PartsHead, TransitionNetwork, heads, make_transition_network
 from bltm.nets.heads import TransitionHead
+from bltm.nets.redirect import RedirectedHead
+
+N_VIEW = 2
 
 
 def random_base(seed: int, n_classes: int) -> torch.Tensor:
@@ -33,6 +36,12 @@ def make_head(
         if kind == "dense":
             head = DenseHead(n_features, n_classes, base)
             torch.nn.init.normal_(head.residual.weight)
+        elif kind == "redirected":
+            inner = DenseHead(n_features - N_VIEW, n_classes, base)
+            torch.nn.init.normal_(inner.residual.weight)
+            head = RedirectedHead(inner, N_VIEW)
+            torch.nn.init.normal_(head.weight)
+            torch.nn.init.normal_(head.bias)
         else:
             head = PartsHead(n_features, n_classes, n_parts=3, base=base)
             torch.nn.init.normal_(head.parts)
@@ -45,6 +54,8 @@ def softmax(row: list[float]) -> list[float]:
 
 
 def slow_matrix(head: TransitionHead, features: list[float]) -> list[list[float]]:
+    if isinstance(head, RedirectedHead):
+        return slow_redirected(head, features)
     C, log_base = head.n_classes, head.log_base.tolist()
 
     def outputs(layer: torch.nn.Linear) -> list[float]:
@@ -68,9 +79,25 @@ def slow_matrix(head: TransitionHead, features: list[float]) -> list[list[float]
     ]
 
 
+def slow_redirected(head: RedirectedHead, features: list[float]) -> list[list[float]]:
+    T = slow_matrix(head.inner, features[:-N_VIEW])
+    view, weight, bias = features[-N_VIEW:], head.weight.tolist(), head.bias.tolist()
+    for i, row in enumerate(T):
+        wrong = [j for j in range(len(row)) if j != i]
+        pulls = [
+            row[j]
+            * math.exp(bias[i][j] + sum(w * z for w, z in zip(weight[i][j], view, strict=True)))
+            for j in wrong
+        ]
+        flips = 1.0 - row[i]
+        for j, pull in zip(wrong, pulls, strict=True):
+            row[j] = flips * pull / sum(pulls)
+    return T
+
+
 @pytest.mark.parametrize("with_base", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("kind", ["dense", "parts"])
+@pytest.mark.parametrize("kind", ["dense", "parts", "redirected"])
 def test_matrix_equals_the_loop(kind: str, dtype: torch.dtype, with_base: bool) -> None:
     head = make_head(kind, 3, 4, with_base).to(dtype)
     features = torch.randn(5, 3, dtype=dtype)
@@ -80,10 +107,10 @@ def test_matrix_equals_the_loop(kind: str, dtype: torch.dtype, with_base: bool) 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(["dense", "parts"]),
+    st.sampled_from(["dense", "parts", "redirected"]),
     st.integers(0, 10_000),
     st.integers(1, 7),
-    st.integers(1, 6),
+    st.integers(2, 6),
     st.booleans(),
 )
 def test_rows_and_columns_are_those_of_the_matrix(
@@ -104,7 +131,7 @@ def test_rows_and_columns_are_those_of_the_matrix(
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.sampled_from(["dense", "parts"]),
+    st.sampled_from(["dense", "parts", "redirected"]),
     st.integers(0, 10_000),
     st.integers(1, 5),
     st.integers(2, 5),

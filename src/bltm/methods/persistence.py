@@ -22,6 +22,7 @@ from bltm.engine.transition_model import ClassTransition, Transition, Transition
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.nets.ensemble import Ensemble
 from bltm.nets.heads import PartsHead
+from bltm.nets.redirect import RedirectedHead
 from bltm.nets.registry import make_net, make_trunk
 from bltm.nets.transition import make_transition_network
 from bltm.transition.revision import Revision
@@ -75,10 +76,13 @@ def describe_transition(transition: nn.Module | None) -> dict[str, Any] | None:
             "revised": transition.revision is not None,
         }
     if isinstance(transition, TransitionModel):
-        parts = isinstance(transition.network.head, PartsHead)
+        head = transition.network.head
+        redirected = isinstance(head, RedirectedHead)
+        parts = isinstance(head.inner if redirected else head, PartsHead)
         return {
             "kind": "network",
             "head": "parts" if parts else "dense",
+            "redirected": redirected,
             "revised": transition.revision is not None,
         }
     return None
@@ -99,6 +103,9 @@ def make_transition(
         matrices = torch.zeros(len(parts), n_classes, n_classes)
         return PartsTransition(make_trunk(net, shape)[0], parts, matrices, revision)
     network = make_transition_network(net, shape, n_classes, head=description["head"])
+    # Models that were saved before flips were redirected do not say so.
+    if description.get("redirected", False):
+        network = network.redirected(shape)
     return TransitionModel(network, revision)
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from bltm.core.errors import InputError
 from bltm.nets.heads import Base, DenseHead, PartsHead, Revise, TransitionHead
+from bltm.nets.redirect import RedirectedHead, Seeing, View, view_size
 from bltm.nets.registry import NetFactory, make_trunk
 
 # From this many classes on the head is a mixture of parts.
@@ -70,6 +71,11 @@ class TransitionNetwork(nn.Module):
     ) -> torch.Tensor:
         """Return ``log (p · T*(x))`` for given log p, both (B, C)."""
         return self.head.log_noisy(features, log_probs, revise)
+
+    def redirected(self, input_shape: Sequence[int]) -> TransitionNetwork:
+        """Return the network with flips that the input itself may redirect; so far it does not."""
+        head = RedirectedHead(self.head, view_size(input_shape))
+        return TransitionNetwork(Seeing(self.trunk, View(input_shape)), head)
 
 
 def make_transition_network(

@@ -23,6 +23,7 @@ from bltm.methods.bltm.hold_back import hold_back
 from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.moderate import moderate
 from bltm.methods.bltm.presets import PRESETS, RHO_MAX, Recipe
+from bltm.methods.bltm.redirect import redirect
 from bltm.methods.bltm.revise import revise
 from bltm.methods.bltm.warm_up import warm_up
 from bltm.nets.base import normalises
@@ -32,8 +33,9 @@ from bltm.nets.ensemble import together
 class Round(NamedTuple):
     """What one pass through steps 2 to 4 of Algorithm 1 yields.
 
-    ``correction`` is the share of T*(x) that labels were corrected by, and ``departure`` that of
-    T*(x)'s departure from one matrix that was left, None where that was not asked.
+    ``correction`` is the share of T*(x) that labels were corrected by, ``departure`` that of
+    T*(x)'s departure from one matrix that was left, and ``redirected`` the log-likelihood that
+    held-out labels gained where flips were redirected; None where that was not asked.
     """
 
     collected: Collected
@@ -41,6 +43,7 @@ class Round(NamedTuple):
     result: Corrected
     correction: float
     departure: float | None
+    redirected: float | None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -111,7 +114,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             rounds.append(
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-        collected, transition, _, correction, _ = rounds[-1]
+        collected, transition, _, correction, *_ = rounds[-1]
         *others, result = _answers(job, recipe, rounds, start)
         if self.revision and not recipe.revise_at_once:
             result = revise(job, recipe, "revise", transition, result.classifier)
@@ -129,6 +132,7 @@ class BLTMClassifier(NoisyLabelClassifier):
                 "coverage": collected.coverage.tolist(),
                 "correction": correction,
                 "departure": [each.departure for each in rounds if each.departure is not None],
+                "redirected": [each.redirected for each in rounds if each.redirected is not None],
             },
         )
 
@@ -161,16 +165,18 @@ class BLTMClassifier(NoisyLabelClassifier):
         transition = learn_transition(
             _seen_as_is(job, recipe), recipe, f"{name}/transition", collected, base, start
         )
-        departure = None
+        departure, gained = None, None
         if recipe.hold_back and before is not None:
             departure = hold_back(job, transition.network, evidence)
+        if recipe.redirect and before is not None:
+            transition, gained = redirect(job, f"{name}/redirect", transition, evidence)
         if recipe.carry_on and before is not None:
             start = before
         if self.revision and recipe.revise_at_once:
             result = revise(job, recipe, f"{name}/revise", transition, start)
         else:
             result = correct(job, recipe, f"{name}/correct", transition, start)
-        return Round(collected, transition, result, recipe.correction, departure)
+        return Round(collected, transition, result, recipe.correction, departure, gained)
 
     def _concluded(
         self,

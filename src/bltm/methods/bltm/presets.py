@@ -35,6 +35,8 @@ class Recipe:
         row of the Bayes label, and in the other rows, of which x says nothing.
     hold_back
         Whether T*(x) departs from that matrix only as far as held-out noisy labels bear it out.
+    redirect
+        Whether the linear part of T*(x) is learned from all examples, from the second round on.
     moderate
         Whether labels are corrected by half of T*(x) from the second round on, unless held-out
         noisy labels speak against it.
@@ -78,6 +80,7 @@ class Recipe:
     residual: bool = False
     penalty: tuple[float, float] = (0.0, 0.0)
     hold_back: bool = False
+    redirect: bool = False
     moderate: bool = False
     correction: float = 1.0
     last_starts: int = 1
@@ -164,6 +167,7 @@ DEFAULT = Recipe(
     residual=True,
     penalty=(1e-2, 1e-1),
     hold_back=True,
+    redirect=True,
     moderate=True,
     revise_at_once=False,
     revision_rate=5.0,
