@@ -27,6 +27,7 @@ def fit_corrected(
     start: nn.Module | None,
     step: Step | None = None,
     share: float = 1.0,
+    columns: torch.Tensor | None = None,
 ) -> Corrected:
     """Train a classifier of right labels with the transition fixed.
 
@@ -42,9 +43,13 @@ def fit_corrected(
         Gives the loss from the extras "columns", the columns of the given labels; Eq. 5 by default.
     share
         Labels are taken to have come through ``(1 - share) I + share T(x)``.
+    columns
+        The columns of the given labels, shape (N, C), where they are not those of the transition
+        but of others that have not seen the labels.
     """
     classifier = start_classifier(job, stage, start)
-    columns = column_of_given_label(job, transition)
+    if columns is None:
+        columns = column_of_given_label(job, transition)
     job.train(
         stage,
         {"classifier": classifier},

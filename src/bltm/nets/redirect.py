@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
@@ -108,6 +110,13 @@ class RedirectedHead(TransitionHead):
         c = inner.n_classes
         self.register_buffer("weight", torch.zeros(c, c, n_view))
         self.register_buffer("bias", torch.zeros(c, c))
+
+    @torch.no_grad()
+    def set(self, weights: NDArray[np.float32]) -> None:
+        """Take weights and, in the last column, offsets, shape (C, C, d + 1)."""
+        values = torch.from_numpy(weights)
+        self.weight.copy_(values[..., :-1])
+        self.bias.copy_(values[..., -1])
 
     def rows(
         self, features: torch.Tensor, bayes_labels: torch.Tensor

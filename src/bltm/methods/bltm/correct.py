@@ -7,6 +7,7 @@ T*(x) this needs the column of the given label only: C numbers for each example,
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 from bltm.engine.correction import fit_corrected
@@ -16,7 +17,12 @@ from bltm.methods.bltm.presets import Recipe
 
 
 def correct(
-    job: Job, recipe: Recipe, stage: str, transition: Transition, warm: nn.Module | None
+    job: Job,
+    recipe: Recipe,
+    stage: str,
+    transition: Transition,
+    warm: nn.Module | None,
+    columns: torch.Tensor | None = None,
 ) -> Corrected:
     """Train a classifier of Bayes labels.
 
@@ -28,5 +34,15 @@ def correct(
         T*(x), fixed.
     warm
         The network to start from, or None for a random start.
+    columns
+        Columns of T*(x) that have not seen the labels, where ``redirect`` has made such.
     """
-    return fit_corrected(job, stage, recipe.classifier, transition, warm, share=recipe.correction)
+    return fit_corrected(
+        job,
+        stage,
+        recipe.classifier,
+        transition,
+        warm,
+        share=recipe.correction,
+        columns=columns,
+    )

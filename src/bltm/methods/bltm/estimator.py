@@ -107,30 +107,33 @@ class BLTMClassifier(NoisyLabelClassifier):
         rounds = [self._round(job, recipe, "round-1", posterior, collector, threshold, start)]
         recipe = _settled(job, recipe, rounds[0])
         for number in range(2, recipe.rounds + 1):
-            # Later rounds collect where the classifier of the round before is sure.
+            # Later rounds collect where the classifier of the round before is sure. One that was
+            # corrected by half has learned the other half of the noise, so it is not asked.
             name, before = f"round-{number}", rounds[-1].result.classifier
-            sure = belief(job, f"{name}/belief", before)
+            asked = before if recipe.correction == 1.0 else rounds[0].result.classifier
+            sure = belief(job, f"{name}/belief", asked)
             rule = COLLECTORS["in-sample"]
             rounds.append(
                 self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
             )
-        collected, transition, _, correction, *_ = rounds[-1]
+        last = rounds[-1]
         *others, result = _answers(job, recipe, rounds, start)
         if self.revision and not recipe.revise_at_once:
-            result = revise(job, recipe, "revise", transition, result.classifier)
+            result = revise(job, recipe, "revise", last.transition, result.classifier)
         return self._concluded(
             job,
             recipe,
             [other.classifier for other in others],
             result,
             start,
+            last,
             posterior=posterior,
             distilled=rounds[0].collected,
-            collected=collected,
+            collected=last.collected,
             findings={
-                "collected": len(collected),
-                "coverage": collected.coverage.tolist(),
-                "correction": correction,
+                "collected": len(last.collected),
+                "coverage": last.collected.coverage.tolist(),
+                "correction": last.correction,
                 "departure": [each.departure for each in rounds if each.departure is not None],
                 "redirected": [each.redirected for each in rounds if each.redirected is not None],
             },
@@ -165,17 +168,17 @@ class BLTMClassifier(NoisyLabelClassifier):
         transition = learn_transition(
             _seen_as_is(job, recipe), recipe, f"{name}/transition", collected, base, start
         )
-        departure, gained = None, None
+        departure, gained, columns = None, None, None
         if recipe.hold_back and before is not None:
             departure = hold_back(job, transition.network, evidence)
         if recipe.redirect and before is not None:
-            transition, gained = redirect(job, f"{name}/redirect", transition, evidence)
+            transition, columns, gained = redirect(job, f"{name}/redirect", transition, evidence)
         if recipe.carry_on and before is not None:
             start = before
         if self.revision and recipe.revise_at_once:
             result = revise(job, recipe, f"{name}/revise", transition, start)
         else:
-            result = correct(job, recipe, f"{name}/correct", transition, start)
+            result = correct(job, recipe, f"{name}/correct", transition, start, columns)
         return Round(collected, transition, result, recipe.correction, departure, gained)
 
     def _concluded(
@@ -185,6 +188,7 @@ class BLTMClassifier(NoisyLabelClassifier):
         others: list[nn.Module],
         result: Corrected,
         start: nn.Module | None,
+        last: Round,
         **parts: Any,
     ) -> FitResult:
         """Let the classifiers answer together, except where one went on from the other.
@@ -196,7 +200,8 @@ class BLTMClassifier(NoisyLabelClassifier):
 
         def judge(rest: Job, name: str) -> nn.Module:
             names = [f"{name}/{number}" for number in range(1, recipe.last_starts + 1)]
-            fits = [correct(rest, judging, each, result.transition, start) for each in names]
+            through = last.transition, start, last.result.columns
+            fits = [correct(rest, judging, each, *through) for each in names]
             return together([fit.classifier for fit in fits], mirrored)
 
         answering = [*([] if recipe.carry_on else others), result.classifier]
@@ -278,7 +283,7 @@ def _answers(
     answers = [each.result for each in rounds if several or each.correction == last.correction]
     for number in range(2, recipe.last_starts + 1):
         name = f"round-{recipe.rounds}/correct-{number}"
-        answers.append(correct(job, recipe, name, last.transition, start))
+        answers.append(correct(job, recipe, name, last.transition, start, last.result.columns))
     return answers
 
 

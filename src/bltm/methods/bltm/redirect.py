@@ -11,11 +11,15 @@ maximisation). What is learned so is the linear part of T*(x), see :mod:`bltm.ne
 f has seen the labels and is surer than it can be, and a linear function of the pixels may say
 nothing of how people err. So the likelihood of held-out noisy labels under f·T*(x) chooses a
 temperature for f and the penalty of the weights; if it does not gain, T*(x) stays as it is.
+
+Nor may T*(x) explain a label by having seen it: a right label that f takes for wrong would be
+learned as a flip and confirm f. What classifiers are corrected by is cross-fitted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,40 +28,55 @@ from numpy.typing import NDArray
 from bltm.core.blocks import blocks
 from bltm.core.matrix import log_entries
 from bltm.core.posterior import right_label_posterior
-from bltm.core.records import FloatArray, IntArray, Posterior
+from bltm.core.records import IntArray, Posterior
+from bltm.data.splits import folds
 from bltm.engine.class_transition import doubted_examples
 from bltm.engine.job import Job
-from bltm.engine.transition_model import TransitionModel
+from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.nets.redirect import RedirectedHead, Seeing, view_size
 from bltm.nets.transition import TransitionNetwork
 from bltm.transition.destinations import learn_destinations
 
 Floats = NDArray[np.float32]
 TEMPERATURES = (1.0, 1.5, 2.0)
-# From the strongest to the weakest; the temperature is chosen with the one between.
+# From the strongest to the weakest; the temperature is chosen with the one in the middle.
 PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0)
-MIDDLE = 10.0
 STEPS = 2
+FOLDS = 3
 # With fewer held-out labels chance decides, and T*(x) stays as it was learned.
 LEAST_LABELS = 200
 # Weights that are learned without a thought for time: those of 30 classes and 8×8 pixels in colour.
 MOST_WEIGHTS = 200_000
 # Examples that are less likely of a class have no say in where its labels go.
 LEAST_BELIEF = 1e-3
-# A column of the bare input that hardly varies is not enlarged beyond this.
+# A number of the view that hardly varies is not enlarged beyond this.
 LEAST_SCALE = 0.05
 ROWS = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class Redirection:
-    """What was learned: weights (C, C, d + 1), or none where held-out labels do not gain.
+class Redirected(NamedTuple):
+    """T*(x) with flips redirected by the input, and what came of it.
 
-    ``mean`` and ``scale`` are those of the view, shape (d,); ``temperature`` is that of f, and
-    ``penalty`` that of the weights; ``gain`` is what held-out labels gain, in nats.
+    ``columns`` is ``log T*(x)[:, noisy label]`` of all N examples, those that were learned from by
+    weights that have not seen their labels, shape (N, C), or None where T*(x) is as it was.
+    ``gained`` is the log-likelihood that held-out labels gain.
+    """
+
+    model: TransitionModel
+    columns: torch.Tensor | None = None
+    gained: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Weights of the view, those of all folds together and of each, and how they were chosen.
+
+    ``weights`` has shape (C, C, d + 1), ``unseen`` the columns of the M examples that were learned
+    from, shape (M, C). ``mean`` and ``scale`` are those of the view, shape (d,).
     """
 
     weights: Floats
+    unseen: Floats
     mean: Floats
     scale: Floats
     temperature: float
@@ -65,10 +84,8 @@ class Redirection:
     gain: float
 
 
-def redirect(
-    job: Job, stage: str, model: TransitionModel, belief: Posterior
-) -> tuple[TransitionModel, float]:
-    """Return T*(x) with flips redirected by the input, and the log-likelihood gained by it.
+def redirect(job: Job, stage: str, model: TransitionModel, belief: Posterior) -> Redirected:
+    """Return T*(x) with flips redirected by the input, as far as held-out labels bear it out.
 
     Parameters
     ----------
@@ -77,113 +94,139 @@ def redirect(
     model
         T*(x) so far.
     belief
-        What the classifier of the round before makes of all examples.
+        What the classifier of a round before makes of all examples.
     """
     size, classes = view_size(job.data.examples.shape), job.data.n_classes
     held_out = job.split.validation[~job.data.trusted[job.split.validation]]
     # Between two classes a flip has one place to go.
     if classes == 2 or len(held_out) < LEAST_LABELS or classes**2 * size > MOST_WEIGHTS:
-        return model, 0.0
+        return Redirected(model)
     network = model.network.redirected(job.data.examples.shape)
     assert isinstance(network.trunk, Seeing)
     assert isinstance(network.head, RedirectedHead)
     network.to(job.bench.device).requires_grad_(False).eval()
-
-    def compute() -> Redirection:
-        return _Learner(job, network, belief, held_out).learn()
-
-    found = job.bench.record(stage, Redirection, compute)
+    learner = _Learner(job, network, belief, held_out)
+    found = job.bench.record(stage, Learned, learner.learn)
     if found.gain <= 0.0:
-        return model, 0.0
-    view = network.trunk.view
-    view.mean.copy_(torch.from_numpy(found.mean))
-    view.scale.copy_(torch.from_numpy(found.scale))
-    _set(network.head, found.weights)
-    return TransitionModel(network).requires_grad_(False).eval(), found.gain
+        return Redirected(model)
+    network.trunk.view.mean.copy_(torch.from_numpy(found.mean))
+    network.trunk.view.scale.copy_(torch.from_numpy(found.scale))
+    network.head.set(found.weights)
+    redirected = TransitionModel(network).requires_grad_(False).eval()
+    columns = column_of_given_label(job, redirected)
+    columns[torch.from_numpy(learner.train)] = log_entries(torch.from_numpy(found.unseen))
+    return Redirected(redirected, columns, found.gain)
 
 
 class _Learner:
-    """Steps of expectation maximisation, and the choice of temperature and penalty."""
+    """Steps of expectation maximisation, and the choice of temperature and penalty.
+
+    Weights have shape (FOLDS, C, C, d + 1): those of a fold have not seen its labels.
+    """
 
     def __init__(
         self, job: Job, network: TransitionNetwork, belief: Posterior, held_out: IntArray
     ) -> None:
-        head = network.head
-        assert isinstance(head, RedirectedHead)
-        self.head, self.labels = head, job.data.labels
-        self.weights, self.held_out = job.data.weights, held_out
-        self.train = doubted_examples(job)
-        # The view is scaled by what is learned from, after the network has made it.
-        features = job.outputs(network, lambda x, _: network.features(x)).numpy()
-        inner, view = np.split(features, [-head.n_view], axis=1)
-        self.mean = view[self.train].mean(axis=0)
-        self.scale = np.maximum(view[self.train].std(axis=0), LEAST_SCALE).astype(np.float32)
-        self.view = (view - self.mean) / self.scale
-        self.features = torch.from_numpy(np.concatenate([inner, self.view], axis=1))
+        assert isinstance(network.head, RedirectedHead)
+        self.job, self.network, self.head = job, network, network.head
         self.log_f = log_entries(torch.from_numpy(belief.probs))
-        self.used = np.concatenate([self.train, held_out])
+        self.labels, self.weights = job.data.labels, job.data.weights
+        self.train, self.held_out = doubted_examples(job), held_out
+        self.fold = folds(job.data, self.train, FOLDS, job.bench.seed)
 
-    def learn(self) -> Redirection:
-        """Return the weights of the temperature and penalty that held-out labels like best."""
-        nothing = np.zeros((*self.head.bias.shape, self.head.n_view + 1), dtype=np.float32)
+    def learn(self) -> Learned:
+        """Return what was learned with the temperature and penalty that held-out labels prefer."""
+        features = self.job.outputs(self.network, lambda x, _: self.network.features(x)).numpy()
+        self.inner, view = np.split(features, [-self.head.n_view], axis=1)
+        mean = view[self.train].mean(axis=0)
+        scale = np.maximum(view[self.train].std(axis=0), LEAST_SCALE)
+        self.view = (view - mean) / scale
+
+        classes = len(self.head.bias)
+        nothing = np.zeros((FOLDS, classes, classes, self.head.n_view + 1), dtype=np.float32)
         before = max(self._judge(nothing, tau) for tau in TEMPERATURES)
-        first = {tau: self._improved(nothing, tau, MIDDLE) for tau in TEMPERATURES}
+        middle = PENALTIES[len(PENALTIES) // 2]
+        first = {tau: self._step(nothing, tau, middle) for tau in TEMPERATURES}
         tau = max(TEMPERATURES, key=lambda tau: self._judge(first[tau], tau))
         weights, best = nothing, (-np.inf, nothing, 0.0)
         for penalty in PENALTIES:
             for _ in range(STEPS):
-                weights = self._improved(weights, tau, penalty)
+                weights = self._step(weights, tau, penalty)
             likelihood = self._judge(weights, tau)
-            if likelihood < best[0]:
+            if likelihood <= best[0]:
                 break
             best = (likelihood, weights, penalty)
-        gained, weights, penalty = best
-        return Redirection(weights, self.mean, self.scale, tau, penalty, gained - before)
+        likelihood, weights, penalty = best
+        right, everyone = self._right(weights, tau), np.ones(len(self.train), dtype=bool)
+        whole = self._fitted(weights.mean(axis=0), right, everyone, penalty)
+        return Learned(whole, self._unseen(weights), mean, scale, tau, penalty, likelihood - before)
 
-    def _improved(self, weights: Floats, tau: float, penalty: float) -> Floats:
-        """Return the weights after one step: whose label an example's is, then whither it went."""
-        labels = self.labels[self.train]
-        right, _ = right_label_posterior(
-            self._softened(self.train, tau), self._columns(weights, self.train)
+    def _step(self, weights: Floats, tau: float, penalty: float) -> Floats:
+        """Return the weights after one step: whose labels they are, then whither they went."""
+        right = self._right(weights, tau)
+        return np.stack(
+            [
+                self._fitted(own, right, self.fold != number, penalty)
+                for number, own in enumerate(weights)
+            ]
         )
-        right *= self.weights[self.train, None].astype(np.float32)
-        found = np.empty_like(weights)
-        for label, start in enumerate(weights):
-            chosen = np.flatnonzero((right[:, label] > LEAST_BELIEF) & (labels != label))
+
+    def _right(self, weights: Floats, tau: float) -> Floats:
+        """Return the weighted P(right label | x, given label) of the training examples, (M, C)."""
+        right, _ = right_label_posterior(self._softened(self.train, tau), self._unseen(weights))
+        return right * self.weights[self.train, None].astype(np.float32)
+
+    def _fitted(
+        self, start: Floats, right: Floats, used: NDArray[np.bool_], penalty: float
+    ) -> Floats:
+        """Return weights (C, C, d + 1) that were learned from some of the training examples."""
+        labels, found = self.labels[self.train], np.empty_like(start)
+        for label, own in enumerate(start):
+            chosen = np.flatnonzero(used & (right[:, label] > LEAST_BELIEF) & (labels != label))
             index = self.train[chosen]
-            inner = self.features[index, : -self.head.n_view].to(self.head.bias.device)
-            own = torch.full((len(index),), label, device=inner.device)
-            log_belief = self.head.inner.rows(inner, own)[0].cpu().numpy()
+            log_belief = self._log_rows(index, label)
             log_belief[:, label] = -np.inf
             found[label] = learn_destinations(
-                self.view[index], labels[chosen], right[chosen, label], log_belief, penalty, start
+                self.view[index], labels[chosen], right[chosen, label], log_belief, penalty, own
             )
         return found
 
     def _judge(self, weights: Floats, tau: float) -> float:
-        """Return the mean log-likelihood of held-out labels."""
-        f, columns = self._softened(self.held_out, tau), self._columns(weights, self.held_out)
-        likelihood = np.log(np.einsum("nc,nc->n", f, columns).clip(np.finfo(np.float32).tiny))
-        return float(np.average(likelihood, weights=self.weights[self.held_out]))
+        """Return the mean log-likelihood of held-out labels, by the mean weights of all folds."""
+        columns = self._columns(weights.mean(axis=0), self.held_out)
+        _, likelihood = right_label_posterior(self._softened(self.held_out, tau), columns)
+        likelihood = likelihood.clip(np.finfo(np.float32).tiny)
+        return float(np.average(np.log(likelihood), weights=self.weights[self.held_out]))
+
+    def _unseen(self, weights: Floats) -> Floats:
+        """Return the columns of the training examples, by weights that have not seen them."""
+        columns = np.empty((len(self.train), len(self.head.bias)), dtype=np.float32)
+        for number, own in enumerate(weights):
+            fold = np.flatnonzero(self.fold == number)
+            columns[fold] = self._columns(own, self.train[fold])
+        return columns
 
     def _softened(self, index: IntArray, tau: float) -> Floats:
-        return (self.log_f[index] / tau).softmax(1).numpy()
+        softened: Floats = (self.log_f[index] / tau).softmax(1).numpy()
+        return softened
 
-    @torch.no_grad()
+    def _log_rows(self, index: IntArray, label: int) -> Floats:
+        """Return log rows of T*(x) as it is before flips are redirected, shape (M, C)."""
+        inner = torch.from_numpy(self.inner[index]).to(self.head.bias.device)
+        own = torch.full((len(index),), label, device=inner.device)
+        log_rows: Floats = self.head.inner.rows(inner, own)[0].cpu().numpy()
+        return log_rows
+
     def _columns(self, weights: Floats, index: IntArray) -> Floats:
-        """Return T*(x)[:, given label] of some examples, shape (M, C)."""
-        _set(self.head, weights)
-        device = self.head.bias.device
-        given = torch.from_numpy(self.labels)
-        found = []
+        """Return T*(x)[:, given label], shape (M, C)."""
+        self.head.set(weights)
+        columns = np.empty((len(index), len(self.head.bias)), dtype=np.float32)
         for rows in blocks(len(index), ROWS):
-            part = torch.from_numpy(index[rows])
-            features = self.features[part].to(device)
-            found.append(self.head.log_columns(features, given[part].to(device)).cpu())
-        return torch.cat(found).exp().numpy()
-
-
-def _set(head: RedirectedHead, weights: Floats | FloatArray) -> None:
-    values = torch.from_numpy(weights)
-    head.weight.copy_(values[..., :-1])
-    head.bias.copy_(values[..., -1])
+            part = index[rows]
+            features = np.concatenate([self.inner[part], self.view[part]], axis=1)
+            found = self.head.log_columns(
+                torch.from_numpy(features).to(self.head.bias.device),
+                torch.from_numpy(self.labels[part]).to(self.head.bias.device),
+            )
+            columns[rows] = found.exp().cpu().numpy()
+        return columns
