@@ -122,6 +122,47 @@ def mean_and_spread(values: Sequence[float]) -> str:
     return f"{mean} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
 
+def figure_tables(
+    rows: Sequence[Mapping[str, Any]],
+    lines: Mapping[str, Mapping[str, Any]],
+    cells: Mapping[str, Mapping[str, Any]],
+    figures: Mapping[str, str],
+) -> str:
+    """Return a Markdown table for each figure, mean and spread over the rows of a place.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    lines, cells
+        What the rows of a line and of a column have, by the title of that.
+    figures
+        Titles of the figures, by their names in rows.
+
+    Examples
+    --------
+    >>> rows = [{"method": "ce", "rate": 0.2, "accuracy": a} for a in (0.81, 0.83)]
+    >>> cells = {"20 %": {"rate": 0.2}, "40 %": {"rate": 0.4}}
+    >>> print(figure_tables(rows, {"CE": {"method": "ce"}}, cells, {"accuracy": "accuracy, %"}))
+    | accuracy, % | 20 % | 40 % |
+    |---|---|---|
+    | CE | 82.0 ± 1.4 |  |
+    """
+    parts = []
+    for figure, title in figures.items():
+        table = ["| " + " | ".join([title, *cells]) + " |", "|---" * (len(cells) + 1) + "|"]
+        for name, line in lines.items():
+            shown = []
+            for cell in cells.values():
+                here = {**line, **cell}.items()
+                found = [row[figure] for row in rows if here <= row.items() and figure in row]
+                shown.append(mean_and_spread(found) if found else "")
+            if any(shown):
+                table.append("| " + " | ".join([name, *shown]) + " |")
+        parts.append("\n".join(table))
+    return "\n\n".join(parts)
+
+
 @dataclass(frozen=True)
 class Time:
     """Wall-clock and CPU seconds of a piece of work."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from bltm import BLTMClassifier
 from bltm.methods.bltm.presets import RHO_MAX
-from harness import append_row, mean_and_spread, read_rows
+from harness import append_row, figure_tables, read_rows
 from moderation import CARELESS
 from pace import FIGURES, judged, open_problem
 
@@ -50,21 +50,9 @@ def run(data: str, seed: int, options: argparse.Namespace) -> None:
 
 def tables(rows: list[dict[str, Any]]) -> str:
     """Return a Markdown table for each figure, mean and spread over seeds."""
-    parts = []
-    for figure, title in FIGURES.items():
-        heads = [title, *(f"{data}, {rate:.0%}" for data, rate in RATES.items())]
-        lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-        for bound in BOUNDS:
-            cells = []
-            for data in RATES:
-                here = {"data": data, "rho_max": bound}
-                found = [
-                    row[figure] for row in rows if here.items() <= row.items() and figure in row
-                ]
-                cells.append(mean_and_spread(found) if found else "")
-            lines.append("| " + " | ".join([f"above {(1 + bound) / 2:g}", *cells]) + " |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+    lines = {f"above {(1 + bound) / 2:g}": {"rho_max": bound} for bound in BOUNDS}
+    cells = {f"{data}, {rate:.0%}": {"data": data} for data, rate in RATES.items()}
+    return figure_tables(rows, lines, cells, FIGURES)
 
 
 def main() -> None:

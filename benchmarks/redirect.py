@@ -1,0 +1,122 @@
+"""Flips redirected by the input itself: BLTM-V with that step and without, on development data.
+
+Images of Fashion-MNIST and CIFAR-10 with instance-dependent noise, as the paper has it and with
+soft targets (``std_unit``), or with labels as careless people give them (``raters.py``, mirrored),
+10,000 to learn from and 10,000 to judge by; embeddings (``held_out.py``), half to learn from and
+half to judge by. Seeds from 170 on have no part in other choices. Rows that are there are not made
+again::
+
+    python benchmarks/redirect.py
+    python benchmarks/redirect.py --table
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sklearn.metrics import average_precision_score
+
+from bltm import BLTMClassifier
+from bltm.methods.bltm.presets import DEFAULT
+from bltm.noise import make_noise
+from harness import append_row, figure_tables, read_rows
+from held_out import WORK, pictures
+from moderation import CARELESS
+from pace import EMBEDDINGS, FIGURES, Problem, judged, open_problem
+
+RESULTS = Path(__file__).parent / "results" / "redirect.jsonl"
+SOFT = "-soft"
+RATES: dict[str, tuple[float, ...]] = {
+    "cifar10": (0.2, 0.4),
+    "fashion-mnist": (0.2, 0.4, 0.5),
+    f"cifar10{SOFT}": (0.2, 0.4),
+    f"fashion-mnist{SOFT}": (0.4,),
+    CARELESS: (0.4,),
+    EMBEDDINGS: (0.2, 0.4),
+}
+SEEDS = (170, 171)
+RECIPES = {"without": replace(DEFAULT, redirect=False), "with (default)": DEFAULT}
+MORE_FIGURES = {
+    "average_precision": "average precision, %",
+    "noise": "estimated noise, %",
+    "wrong": "wrong labels, %",
+}
+
+
+def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
+    """Fit BLTM-V with and without the step to one noisy data set, except where rows are."""
+    here = {"data": data, "rate": rate, "seed": seed}
+    rows = [row for row in read_rows(options.results) if here.items() <= row.items()]
+    missing = [name for name in RECIPES if name not in {row["recipe_name"] for row in rows}]
+    if not missing:
+        return
+    given = (
+        soft_problem(data, rate, seed) if SOFT in data else open_problem(data, rate, seed, options)
+    )
+    wrong = given.given != given.right
+    for name in missing:
+
+        class Variant(BLTMClassifier):
+            presets = {"default": RECIPES[name]}
+
+        started = time.perf_counter()
+        model = Variant(random_state=seed, **given.settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(given.x, given.given)
+        seconds = time.perf_counter() - started
+        figures = judged(model, given) | {
+            "average_precision": float(average_precision_score(wrong, model.suspicion_.values)),
+            "noise": model.findings_["noise_rate"],
+            "wrong": float(wrong.mean()),
+            "departure": model.findings_["departure"],
+            "redirected": model.findings_["redirected"],
+            "seconds": seconds,
+        }
+        append_row(options.results, {"recipe_name": name, **here, **figures})
+        print(f"{name}, {here}: {figures['accuracy']:.1%}", flush=True)
+
+
+def soft_problem(data: str, rate: float, seed: int) -> Problem:
+    """Return images whose labels have several wrong ones that they can be given."""
+    x, y, x_test, y_test = pictures(seed, data.removesuffix(SOFT))
+    noise = make_noise(x, y, "instance", rate, seed, feature_mode="std_unit")
+    return Problem(x, y, noise.y_noisy, x_test, y_test, noise, {"net": "compact"})
+
+
+def tables(rows: list[dict[str, Any]]) -> str:
+    """Return a Markdown table for each figure, mean and spread over seeds."""
+    lines = {name: {"recipe_name": name} for name in RECIPES}
+    cells = {
+        f"{data}, {rate:.0%}": {"data": data, "rate": rate}
+        for data, rates in RATES.items()
+        for rate in rates
+    }
+    return figure_tables(rows, lines, cells, FIGURES | MORE_FIGURES)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", nargs="+", choices=RATES, default=list(RATES))
+    parser.add_argument("--rates", type=float, nargs="+", help="only these shares of wrong labels")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--work", type=Path, default=WORK, help="folder of the embeddings")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file of the rows")
+    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
+    options = parser.parse_args()
+    if not options.table:
+        for seed in options.seeds:
+            for data in options.data:
+                for rate in RATES[data]:
+                    if options.rates is None or rate in options.rates:
+                        run(data, rate, seed, options)
+    print(tables(read_rows(options.results)))
+
+
+if __name__ == "__main__":
+    main()
