@@ -179,3 +179,14 @@ def test_two_classes_have_one_place_to_go() -> None:
     model = TransitionModel(TransitionNetwork(nn.Identity(), DenseHead(4, 2, np.eye(2))))
     belief = Posterior(np.full((2500, 2), 0.5, dtype=np.float32), False, "test")
     assert redirect(job, "redirect", model, belief) == (model, None, 0.0)
+
+
+def test_of_very_many_examples_some_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_EXAMPLES", 800)
+    job, belief, right, wrong = three_classes(True)
+    model, columns, gained = redirect(job, "redirect", class_model(), belief)
+    assert gained > 0.1
+    assert columns is not None
+    assert columns.shape == (len(job.data), CLASSES)
+    flipped = job.data.labels == wrong
+    assert columns.exp().numpy()[np.arange(len(right)), right][flipped].mean() > 0.75 * RATE

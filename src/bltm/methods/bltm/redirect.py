@@ -25,13 +25,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bltm.core.blocks import blocks
+from bltm.core.blocks import block_rows, blocks
 from bltm.core.matrix import log_entries
 from bltm.core.posterior import right_label_posterior
 from bltm.core.records import IntArray, Posterior
 from bltm.data.splits import folds
 from bltm.engine.class_transition import doubted_examples
 from bltm.engine.job import Job
+from bltm.engine.predict import predict
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.nets.redirect import RedirectedHead, Seeing, view_size
 from bltm.nets.transition import TransitionNetwork
@@ -45,13 +46,14 @@ STEPS = 2
 FOLDS = 3
 # With fewer held-out labels chance decides, and T*(x) stays as it was learned.
 LEAST_LABELS = 200
-# Weights that are learned without a thought for time: those of 30 classes and 8×8 pixels in colour.
-MOST_WEIGHTS = 200_000
+# Weights that are learned without a thought for time: those of 22 classes and 8×8 pixels in colour.
+MOST_WEIGHTS = 100_000
+# A linear function needs no more examples.
+MOST_EXAMPLES = 50_000
 # Examples that are less likely of a class have no say in where its labels go.
 LEAST_BELIEF = 1e-3
 # A number of the view that hardly varies is not enlarged beyond this.
 LEAST_SCALE = 0.05
-ROWS = 4096
 
 
 class Redirected(NamedTuple):
@@ -69,10 +71,11 @@ class Redirected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Weights of the view, those of all folds together and of each, and how they were chosen.
+    """What was learned, and how it was chosen.
 
-    ``weights`` has shape (C, C, d + 1), ``unseen`` the columns of the M examples that were learned
-    from, shape (M, C). ``mean`` and ``scale`` are those of the view, shape (d,).
+    ``weights``, shape (C, C, d + 1), have seen the labels of all M examples that were learned from;
+    ``unseen``, shape (M, C), are columns of T*(x) by weights that have not. ``mean`` and ``scale``
+    are those of the view, shape (d,).
     """
 
     weights: Floats
@@ -105,8 +108,12 @@ def redirect(job: Job, stage: str, model: TransitionModel, belief: Posterior) ->
     assert isinstance(network.trunk, Seeing)
     assert isinstance(network.head, RedirectedHead)
     network.to(job.bench.device).requires_grad_(False).eval()
-    learner = _Learner(job, network, belief, held_out)
-    found = job.bench.record(stage, Learned, learner.learn)
+    train = _learned_from(job, stage)
+
+    def compute() -> Learned:
+        return _Learner(job, network, belief, train, held_out).learn()
+
+    found = job.bench.record(stage, Learned, compute)
     if found.gain <= 0.0:
         return Redirected(model)
     network.trunk.view.mean.copy_(torch.from_numpy(found.mean))
@@ -114,35 +121,54 @@ def redirect(job: Job, stage: str, model: TransitionModel, belief: Posterior) ->
     network.head.set(found.weights)
     redirected = TransitionModel(network).requires_grad_(False).eval()
     columns = column_of_given_label(job, redirected)
-    columns[torch.from_numpy(learner.train)] = log_entries(torch.from_numpy(found.unseen))
+    columns[torch.from_numpy(train)] = log_entries(torch.from_numpy(found.unseen))
     return Redirected(redirected, columns, found.gain)
+
+
+def _learned_from(job: Job, stage: str) -> IntArray:
+    """Return the training examples that weights are learned from; of very many, some."""
+    train = doubted_examples(job)
+    if len(train) <= MOST_EXAMPLES:
+        return train
+    chosen = job.bench.stream(stage, "examples").permutation(len(train))[:MOST_EXAMPLES]
+    return train[np.sort(chosen)]
 
 
 class _Learner:
     """Steps of expectation maximisation, and the choice of temperature and penalty.
 
+    All M + H arrays are of the examples that are learned from and, behind them, of those held out.
     Weights have shape (FOLDS, C, C, d + 1): those of a fold have not seen its labels.
     """
 
     def __init__(
-        self, job: Job, network: TransitionNetwork, belief: Posterior, held_out: IntArray
+        self,
+        job: Job,
+        network: TransitionNetwork,
+        belief: Posterior,
+        train: IntArray,
+        held_out: IntArray,
     ) -> None:
         assert isinstance(network.head, RedirectedHead)
-        self.job, self.network, self.head = job, network, network.head
-        self.log_f = log_entries(torch.from_numpy(belief.probs))
-        self.labels, self.weights = job.data.labels, job.data.weights
-        self.train, self.held_out = doubted_examples(job), held_out
-        self.fold = folds(job.data, self.train, FOLDS, job.bench.seed)
+        self.head = network.head
+        every = np.concatenate([train, held_out])
+        self.labels, self.weights = job.data.labels[every], job.data.weights[every]
+        self.log_f = log_entries(torch.from_numpy(belief.probs[every]))
+        self.train, self.held_out = np.split(np.arange(len(every)), [len(train)])
+        self.fold = folds(job.data, train, FOLDS, job.bench.seed)
+        fabric, examples = job.bench.fabric, job.data.examples
+        parts = [
+            predict(network, examples, part, fabric, lambda x, _: network.features(x))
+            for part in (train, held_out)
+        ]
+        self.inner, view = np.split(torch.cat(parts).numpy(), [-self.head.n_view], axis=1)
+        self.mean = view[self.train].mean(axis=0)
+        self.scale = np.maximum(view[self.train].std(axis=0), LEAST_SCALE)
+        self.view = (view - self.mean) / self.scale
 
     def learn(self) -> Learned:
         """Return what was learned with the temperature and penalty that held-out labels prefer."""
-        features = self.job.outputs(self.network, lambda x, _: self.network.features(x)).numpy()
-        self.inner, view = np.split(features, [-self.head.n_view], axis=1)
-        mean = view[self.train].mean(axis=0)
-        scale = np.maximum(view[self.train].std(axis=0), LEAST_SCALE)
-        self.view = (view - mean) / scale
-
-        classes = len(self.head.bias)
+        classes = self.head.n_classes
         nothing = np.zeros((FOLDS, classes, classes, self.head.n_view + 1), dtype=np.float32)
         before = max(self._judge(nothing, tau) for tau in TEMPERATURES)
         middle = PENALTIES[len(PENALTIES) // 2]
@@ -158,8 +184,15 @@ class _Learner:
             best = (likelihood, weights, penalty)
         likelihood, weights, penalty = best
         right, everyone = self._right(weights, tau), np.ones(len(self.train), dtype=bool)
-        whole = self._fitted(weights.mean(axis=0), right, everyone, penalty)
-        return Learned(whole, self._unseen(weights), mean, scale, tau, penalty, likelihood - before)
+        return Learned(
+            weights=self._fitted(weights.mean(axis=0), right, everyone, penalty),
+            unseen=self._unseen(weights),
+            mean=self.mean,
+            scale=self.scale,
+            temperature=tau,
+            penalty=penalty,
+            gain=likelihood - before,
+        )
 
     def _step(self, weights: Floats, tau: float, penalty: float) -> Floats:
         """Return the weights after one step: whose labels they are, then whither they went."""
@@ -174,7 +207,8 @@ class _Learner:
     def _right(self, weights: Floats, tau: float) -> Floats:
         """Return the weighted P(right label | x, given label) of the training examples, (M, C)."""
         right, _ = right_label_posterior(self._softened(self.train, tau), self._unseen(weights))
-        return right * self.weights[self.train, None].astype(np.float32)
+        right *= self.weights[self.train, None].astype(np.float32)
+        return right
 
     def _fitted(
         self, start: Floats, right: Floats, used: NDArray[np.bool_], penalty: float
@@ -183,11 +217,10 @@ class _Learner:
         labels, found = self.labels[self.train], np.empty_like(start)
         for label, own in enumerate(start):
             chosen = np.flatnonzero(used & (right[:, label] > LEAST_BELIEF) & (labels != label))
-            index = self.train[chosen]
-            log_belief = self._log_rows(index, label)
+            log_belief = self._log_rows(chosen, label)
             log_belief[:, label] = -np.inf
             found[label] = learn_destinations(
-                self.view[index], labels[chosen], right[chosen, label], log_belief, penalty, own
+                self.view[chosen], labels[chosen], right[chosen, label], log_belief, penalty, own
             )
         return found
 
@@ -200,10 +233,10 @@ class _Learner:
 
     def _unseen(self, weights: Floats) -> Floats:
         """Return the columns of the training examples, by weights that have not seen them."""
-        columns = np.empty((len(self.train), len(self.head.bias)), dtype=np.float32)
+        columns = np.empty((len(self.train), self.head.n_classes), dtype=np.float32)
         for number, own in enumerate(weights):
             fold = np.flatnonzero(self.fold == number)
-            columns[fold] = self._columns(own, self.train[fold])
+            columns[fold] = self._columns(own, fold)
         return columns
 
     def _softened(self, index: IntArray, tau: float) -> Floats:
@@ -220,8 +253,8 @@ class _Learner:
     def _columns(self, weights: Floats, index: IntArray) -> Floats:
         """Return T*(x)[:, given label], shape (M, C)."""
         self.head.set(weights)
-        columns = np.empty((len(index), len(self.head.bias)), dtype=np.float32)
-        for rows in blocks(len(index), ROWS):
+        columns = np.empty((len(index), self.head.n_classes), dtype=np.float32)
+        for rows in blocks(len(index), block_rows(self.head.n_classes**2)):
             part = index[rows]
             features = np.concatenate([self.inner[part], self.view[part]], axis=1)
             found = self.head.log_columns(
