@@ -77,6 +77,7 @@ def score(
         "passes": found["passes"],
         "lengths": found["lengths"],
         "correction": found.get("correction"),
+        "redirected": found.get("redirected"),
         "curve": curve,
     }
 
