@@ -64,6 +64,18 @@ def test_a_page_tells_learning_rates_where_rows_do(tmp_path: Path) -> None:
     assert "Learning rates" not in provenance(silent)
 
 
+def test_a_page_tells_where_flips_were_redirected(tmp_path: Path) -> None:
+    made = few()
+    ours = [row for row in made if row["spec"]["method"] == "bltm-v"]
+    for row in ours[1:]:
+        row["figures"]["redirected"] = [0.05, 0.04]
+    (told,) = read_results([write_rows(tmp_path / "told.jsonl", made)])
+    part = f"Flips redirected by the input: BLTM-V in {len(ours) - 1} of {len(ours)} rows."
+    assert part in provenance(told)
+    (silent,) = read_results([write_rows(tmp_path / "silent.jsonl", few())])
+    assert "redirected" not in provenance(silent)
+
+
 def test_tables_command__one_format_and_no_figures(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "mine.jsonl", few())
     arguments = ["tables", str(rows), "--out", str(tmp_path / "out"), "--format", "latex"]

@@ -42,7 +42,8 @@ rounds (with those of the last two in rows that do not tell what one of them has
 are of the recipe before), DivideMix with its two, every other method and both bounds with one, so a
 method can pass the ceiling. Convolutional networks of BLTM learn at a rate of 0.006, those of other
 methods at 0.002 where their grid says nothing else; rows that do not tell a rate are older, and
-BLTM had 0.002 by default then, too.
+BLTM had 0.002 by default then, too. From its second round on BLTM redirects flips by the input;
+where a page does not say so, its rows are of the recipe before.
 Oracles are told what no method can know and are no methods. The columns *paper* hold the values of
 Yang et al. (ICML 2022), as published."""
 
@@ -136,7 +137,7 @@ def provenance(results: Results) -> str:
     recipes = [run.get("recipe") or {} for run in runs]
     lines.append(f"Machine: {'; '.join(_distinct(recipes, _machine)) or 'not recorded'}.")
     lines.append(f"Software: {'; '.join(_distinct(recipes, _software)) or 'not recorded'}.")
-    lines += _learning_rates(runs)
+    lines += _learning_rates(runs) + _redirected(runs)
     dates = sorted({str(recipe["date"]) for recipe in recipes if recipe.get("date")})
     if dates:
         lines.append(f"Run {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'}.")
@@ -213,17 +214,26 @@ def _learning_rates(runs: Sequence[Run]) -> list[str]:
             found.setdefault(max(rates), Counter())[method_name(run.method)] += 1
     if not found:
         return []
+    parts = [f"{rate:g} ({_counted(found[rate], runs)})" for rate in sorted(found)]
+    silent = sum(map(Counter.total, found.values())) < len(runs)
+    rest = "; the other rows do not tell" if silent else ""
+    return [f"Learning rates: {'; '.join(parts)}{rest}."]
+
+
+def _redirected(runs: Sequence[Run]) -> list[str]:
+    """Return which methods redirected flips by the input, in how many of their rows."""
+    found = Counter(method_name(run.method) for run in runs if run.get("figures", "redirected"))
+    return [f"Flips redirected by the input: {_counted(found, runs)}."] if found else []
+
+
+def _counted(found: Counter[str], runs: Sequence[Run]) -> str:
+    """Return methods, and where not all of their rows are meant, how many are."""
     rows = Counter(method_name(run.method) for run in runs)
 
     def told(method: str, count: int) -> str:
         return method if count == rows[method] else f"{method} in {count} of {rows[method]} rows"
 
-    parts = [
-        f"{rate:g} ({', '.join(starmap(told, found[rate].items()))})" for rate in sorted(found)
-    ]
-    silent = sum(map(Counter.total, found.values())) < len(runs)
-    rest = "; the other rows do not tell" if silent else ""
-    return [f"Learning rates: {'; '.join(parts)}{rest}."]
+    return ", ".join(starmap(told, found.items()))
 
 
 def _distinct(recipes: Sequence[Any], describe: Callable[[Any], str]) -> list[str]:
