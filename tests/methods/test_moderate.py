@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from bltm import BLTMClassifier
-from bltm.core.records import Split
+from bltm.core.records import Posterior, Split
 from bltm.engine.job import Job
-from bltm.engine.transition_model import ClassTransition, Corrected, column_of_given_label
+from bltm.engine.transition_model import ClassTransition, column_of_given_label
 from bltm.engine.workbench import Workbench
 from bltm.methods.bltm.moderate import LEAST_LABELS, moderate
 from bltm.methods.bltm.presets import DEFAULT
@@ -22,7 +21,7 @@ PAIRS = 0.6 * np.eye(C) + 0.4 * np.roll(np.eye(C), 1, axis=1)
 
 def fit_of_noise(
     kind: str, held_out: int = 2000, trusted: bool = False, silent: bool = False
-) -> tuple[Job, Corrected]:
+) -> tuple[Job, Posterior, torch.Tensor]:
     """A classifier whose logits are its inputs, and labels that flip in pairs or by its doubt.
 
     ``silent`` gives weight to half of the examples only, whose labels follow the doubt.
@@ -41,7 +40,7 @@ def fit_of_noise(
     job = Job(data, split, Workbench(fabric=FABRIC, seed=0), "mlp")
     transition = ClassTransition(torch.from_numpy(PAIRS)).requires_grad_(False).eval()
     columns = column_of_given_label(job, transition)
-    return job, Corrected(nn.Identity(), transition, columns)
+    return job, Posterior(f, False, "test"), columns
 
 
 @pytest.mark.parametrize(("kind", "share"), [("pairs", 1.0), ("doubt", 0.5)])
@@ -67,7 +66,8 @@ def test_between_two_classes_few_labels_leave_half_to_doubt() -> None:
     job = Job(data, split, Workbench(fabric=FABRIC, seed=0), "mlp")
     transition = ClassTransition(torch.tensor([[0.9, 0.1], [0.4, 0.6]]))
     columns = column_of_given_label(job, transition)
-    assert moderate(job, Corrected(nn.Identity(), transition, columns)) == 0.5
+    belief = Posterior(np.full((60, 2), 0.5, dtype=np.float32), False, "test")
+    assert moderate(job, belief, columns) == 0.5
 
 
 class InFull(BLTMClassifier):

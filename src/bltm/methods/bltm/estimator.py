@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import nn
 
 from bltm.core.errors import InputError
@@ -15,7 +16,7 @@ from bltm.engine.conclusion import conclude_corrected
 from bltm.engine.job import Job
 from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage
-from bltm.engine.transition_model import Corrected, TransitionModel
+from bltm.engine.transition_model import Corrected, TransitionModel, column_of_given_label
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
 from bltm.methods.bltm.correct import correct
@@ -30,20 +31,27 @@ from bltm.nets.base import normalises
 from bltm.nets.ensemble import together
 
 
-class Round(NamedTuple):
-    """What one pass through steps 2 to 4 of Algorithm 1 yields.
+class Noise(NamedTuple):
+    """What steps 2 and 3 of Algorithm 1 yield: how labels go wrong.
 
-    ``correction`` is the share of T*(x) that labels were corrected by, ``departure`` that of
-    T*(x)'s departure from one matrix that was left, and ``redirected`` the log-likelihood that
-    held-out labels gained where flips were redirected; None where that was not asked.
+    ``columns`` is log T*(x)[:, noisy label] of all N examples, shape (N, C). ``departure`` is the
+    share that was left of T*(x)'s departure from one matrix, and ``redirected`` the log-likelihood
+    that held-out labels gained where flips were redirected; None where that was not asked.
     """
 
     collected: Collected
     transition: TransitionModel
-    result: Corrected
-    correction: float
+    columns: torch.Tensor
     departure: float | None
     redirected: float | None
+
+
+class Round(NamedTuple):
+    """What one pass through steps 2 to 4 yields; labels were corrected by a share of T*(x)."""
+
+    noise: Noise
+    result: Corrected
+    correction: float
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -104,22 +112,25 @@ class BLTMClassifier(NoisyLabelClassifier):
             _seen_as_is(job, recipe), recipe, collector.out_of_sample, self.posterior
         )
         start = warm if recipe.start_from_warm_up else None
-        rounds = [self._round(job, recipe, "round-1", posterior, collector, threshold, start)]
-        recipe = _settled(job, recipe, rounds[0])
+        noise = self._noise(job, recipe, "round-1", posterior, collector, threshold, start)
+        rounds = [self._corrected(job, recipe, "round-1", noise, start)]
+        recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
         for number in range(2, recipe.rounds + 1):
             # Later rounds collect where the classifier of the round before is sure. One that was
             # corrected by half has learned the other half of the noise, so it is not asked.
-            name, before = f"round-{number}", rounds[-1].result.classifier
-            asked = before if recipe.correction == 1.0 else rounds[0].result.classifier
-            sure = belief(job, f"{name}/belief", asked)
+            name, before = f"round-{number}", rounds[-1]
+            asked = before if recipe.correction == 1.0 else rounds[0]
+            sure = belief(job, f"{name}/belief", asked.result.classifier)
             rule = COLLECTORS["in-sample"]
-            rounds.append(
-                self._round(job, recipe, name, sure, rule, recipe.sure, start, before=before)
-            )
+            noise = self._noise(job, recipe, name, sure, rule, recipe.sure, start, later=True)
+            if recipe.moderate and number == 2:
+                recipe = replace(recipe, correction=moderate(job, sure, noise.columns))
+            begin = before.result.classifier if recipe.carry_on else start
+            rounds.append(self._corrected(job, recipe, name, noise, begin))
         last = rounds[-1]
         *others, result = _answers(job, recipe, rounds, start)
         if self.revision and not recipe.revise_at_once:
-            result = revise(job, recipe, "revise", last.transition, result.classifier)
+            result = revise(job, recipe, "revise", last.noise.transition, result.classifier)
         return self._concluded(
             job,
             recipe,
@@ -128,18 +139,18 @@ class BLTMClassifier(NoisyLabelClassifier):
             start,
             last,
             posterior=posterior,
-            distilled=rounds[0].collected,
-            collected=last.collected,
+            distilled=rounds[0].noise.collected,
+            collected=last.noise.collected,
             findings={
-                "collected": len(last.collected),
-                "coverage": last.collected.coverage.tolist(),
+                "collected": len(last.noise.collected),
+                "coverage": last.noise.collected.coverage.tolist(),
                 "correction": last.correction,
-                "departure": [each.departure for each in rounds if each.departure is not None],
-                "redirected": [each.redirected for each in rounds if each.redirected is not None],
+                "departure": _told(each.noise.departure for each in rounds),
+                "redirected": _told(each.noise.redirected for each in rounds),
             },
         )
 
-    def _round(
+    def _noise(
         self,
         job: Job,
         recipe: Recipe,
@@ -148,9 +159,9 @@ class BLTMClassifier(NoisyLabelClassifier):
         collector: Collector,
         threshold: float,
         start: nn.Module | None,
-        before: nn.Module | None = None,
-    ) -> Round:
-        """Go through steps 2 to 4 of Algorithm 1, once.
+        later: bool = False,
+    ) -> Noise:
+        """Go through steps 2 and 3 of Algorithm 1, once.
 
         Parameters
         ----------
@@ -159,27 +170,36 @@ class BLTMClassifier(NoisyLabelClassifier):
         evidence, collector, threshold
             What Bayes labels are collected by.
         start
-            The network that both networks of the round start from, or None for a random start.
-        before
-            The classifier of the round before.
+            The network that the transition network starts from, or None for a random start.
+        later
+            Whether the evidence is that of a classifier of right labels.
         """
         collected = collect(job, f"{name}/collect", evidence, collector, threshold)
         base = surest_matrix(job, evidence) if recipe.residual else None
         transition = learn_transition(
             _seen_as_is(job, recipe), recipe, f"{name}/transition", collected, base, start
         )
-        departure, gained, columns = None, None, None
-        if recipe.hold_back and before is not None:
+        departure, redirected, columns = None, None, None
+        if recipe.hold_back and later:
             departure = hold_back(job, transition.network, evidence)
-        if recipe.redirect and before is not None:
-            transition, columns, gained = redirect(job, f"{name}/redirect", transition, evidence)
-        if recipe.carry_on and before is not None:
-            start = before
+        if recipe.redirect and later:
+            transition, columns, redirected = redirect(
+                job, f"{name}/redirect", transition, evidence
+            )
+        if columns is None:
+            columns = column_of_given_label(job, transition)
+        return Noise(collected, transition, columns, departure, redirected)
+
+    def _corrected(
+        self, job: Job, recipe: Recipe, name: str, noise: Noise, start: nn.Module | None
+    ) -> Round:
+        """Go through step 4 of Algorithm 1, from a network or from a random start."""
         if self.revision and recipe.revise_at_once:
-            result = revise(job, recipe, f"{name}/revise", transition, start)
+            result = revise(job, recipe, f"{name}/revise", noise.transition, start)
         else:
-            result = correct(job, recipe, f"{name}/correct", transition, start, columns)
-        return Round(collected, transition, result, recipe.correction, departure, gained)
+            stage = f"{name}/correct"
+            result = correct(job, recipe, stage, noise.transition, start, noise.columns)
+        return Round(noise, result, recipe.correction)
 
     def _concluded(
         self,
@@ -200,7 +220,7 @@ class BLTMClassifier(NoisyLabelClassifier):
 
         def judge(rest: Job, name: str) -> nn.Module:
             names = [f"{name}/{number}" for number in range(1, recipe.last_starts + 1)]
-            through = last.transition, start, last.result.columns
+            through = last.result.transition, start, last.result.columns
             fits = [correct(rest, judging, each, *through) for each in names]
             return together([fit.classifier for fit in fits], mirrored)
 
@@ -263,12 +283,9 @@ class BLTMClassifier(NoisyLabelClassifier):
         return f"{net}-unpadded" if self.preset == "authors" and net != self.net else net
 
 
-def _settled(job: Job, recipe: Recipe, first: Round) -> Recipe:
-    """Return the recipe with what the first round settles for the others: length, correction."""
-    recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))
-    if recipe.moderate and recipe.rounds > 1:
-        recipe = replace(recipe, correction=moderate(job, first.result))
-    return recipe
+def _told(found: Iterable[float | None]) -> list[float]:
+    """Return what rounds found, without those that did not ask."""
+    return [value for value in found if value is not None]
 
 
 def _answers(
@@ -283,7 +300,8 @@ def _answers(
     answers = [each.result for each in rounds if several or each.correction == last.correction]
     for number in range(2, recipe.last_starts + 1):
         name = f"round-{recipe.rounds}/correct-{number}"
-        answers.append(correct(job, recipe, name, last.transition, start, last.result.columns))
+        noise = last.noise
+        answers.append(correct(job, recipe, name, noise.transition, start, noise.columns))
     return answers
 
 

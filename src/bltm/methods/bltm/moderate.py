@@ -5,11 +5,12 @@ same examples and between the same classes, so its doubt and T*(x) explain such 
 full correction leaves f no doubt: it gets surer than it can be and learns labels by heart. Flips
 that do not follow f's doubt are explained by T*(x) alone and have to be corrected in full.
 
-Which of the two it is shows in noisy labels that the classifier of the first round has not seen.
-With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is compared for
-``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as the best
-share, half of the correction is left to f's own doubt. Between two classes flips go where the doubt
-goes, and half is right unless many labels say otherwise.
+Which of the two it is shows in noisy labels that the classifier of the first round has not seen,
+and in the T*(x) that was learned with it for the second: the better T*(x) is known, the more half
+of it loses. With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is
+compared for ``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as
+the best share, half of the correction is left to f's own doubt. Between two classes flips go where
+the doubt goes, and half is right unless many labels say otherwise.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from __future__ import annotations
 import torch
 
 from bltm.core.matrix import log_entries, towards_identity
+from bltm.core.records import Posterior
 from bltm.engine.batches import in_batches
 from bltm.engine.job import Job
-from bltm.engine.posteriors import network_probs
 from bltm.engine.predict import BATCH
 from bltm.engine.selection import HeldOut
-from bltm.engine.transition_model import Corrected
 
 WHOLE, HALF = 1.0, 0.5
 SHARES = (WHOLE, 0.75, HALF)
@@ -33,22 +33,24 @@ AGAINST = 2.0
 LEAST_LABELS = 800
 
 
-def moderate(job: Job, corrected: Corrected) -> float:
+def moderate(job: Job, belief: Posterior, columns: torch.Tensor) -> float:
     """Return the share of T*(x) that classifiers of later rounds are corrected by, ½ or 1.
 
     Parameters
     ----------
     job
         The fit; its noisy validation labels decide. Trusted ones say nothing of the noise.
-    corrected
-        A classifier that was trained through all of T*(x).
+    belief
+        What a classifier that was trained through all of T*(x) makes of all examples.
+    columns
+        log T*(x)[:, noisy label] of all examples, shape (N, C).
     """
     held_out = job.split.validation[~job.data.trusted[job.split.validation]]
     if len(held_out) < LEAST_LABELS:
         return HALF if job.data.n_classes == 2 else WHOLE
-    log_probs = log_entries(torch.from_numpy(network_probs(job, corrected.classifier)[held_out]))
+    log_probs = log_entries(torch.from_numpy(belief.probs[held_out]))
     labels = torch.from_numpy(job.data.labels[held_out])
-    columns = corrected.columns[torch.from_numpy(held_out)]
+    columns = columns[torch.from_numpy(held_out)]
     weights = torch.from_numpy(job.data.weights[held_out])
     found = {s: _best_softened(log_probs, columns, labels, weights, s) for s in SHARES}
     best = min(found.values(), key=lambda judged: judged.mean)
