@@ -11,6 +11,7 @@ from torch import nn
 
 import bltm
 from bltm import BLTMClassifier
+from bltm.core.matrix import log_entries
 from bltm.core.records import Posterior, Split
 from bltm.engine.job import Job
 from bltm.engine.transition_model import TransitionModel
@@ -84,7 +85,9 @@ def test_columns_of_training_labels_have_not_seen_them() -> None:
     index, labels = np.arange(len(right)), job.data.labels
     with torch.no_grad():
         T = model(job.data.examples.values).numpy()  # type: ignore[attr-defined]
-    seen, unseen = T[index, right, labels], columns.exp().numpy()[index, right]
+    # The row of the own class is redirected by nine tenths, as sure as f is.
+    seen = 0.9 * T[index, right, labels] + 0.1 * BASE[right, labels]
+    unseen = columns.exp().numpy()[index, right]
     train, flipped = job.split.train, labels != right
     np.testing.assert_allclose(unseen[job.split.validation], seen[job.split.validation], rtol=1e-4)
     mine = train[flipped[train]]
@@ -93,8 +96,20 @@ def test_columns_of_training_labels_have_not_seen_them() -> None:
     trusted = replace(job.data, trusted=np.arange(len(right)) % 7 == 0)
     _, columns, _ = redirect(replace(job, data=trusted), "redirect", class_model(), belief)
     assert columns is not None
-    identity = torch.eye(CLASSES).log()[torch.from_numpy(labels)]
+    identity = log_entries(torch.eye(CLASSES))[torch.from_numpy(labels)]
     assert torch.equal(columns[::7], identity[::7])
+
+
+def test_rows_of_classes_that_x_is_not_of_stay_as_they_were() -> None:
+    job, belief, right, _ = three_classes(True)
+    _, columns, _ = redirect(job, "redirect", class_model(), belief)
+    assert columns is not None
+    index, labels = np.arange(len(right)), job.data.labels
+    for step in (1, 2):
+        other = (right + step) % CLASSES
+        moved = columns.exp().numpy()[index, other] - BASE[other, labels]
+        # As far as f takes x for one of theirs, one twentieth, of a flip that is sure.
+        assert np.abs(moved).max() <= 0.05 * FLIPS + 1e-6
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,10 @@ nothing of how people err. So the likelihood of held-out noisy labels under f·T
 temperature for f and the penalty of the weights; if it does not gain, T*(x) stays as it is.
 
 Nor may T*(x) explain a label by having seen it: a right label that f takes for wrong would be
-learned as a flip and confirm f. What classifiers are corrected by is cross-fitted.
+learned as a flip and confirm f. What classifiers are corrected by is cross-fitted. And at x only
+the row of x's own class has been learned; another could say that its labels go where those of x
+come from, and the classifier could take the one class for the other. So classifiers are corrected
+by rows that are redirected as far as f holds x for one of their class.
 """
 
 from __future__ import annotations
@@ -59,8 +62,9 @@ LEAST_SCALE = 0.05
 class Redirected(NamedTuple):
     """T*(x) with flips redirected by the input, and what came of it.
 
-    ``columns`` is ``log T*(x)[:, noisy label]`` of all N examples, those that were learned from by
-    weights that have not seen their labels, shape (N, C), or None where T*(x) is as it was.
+    ``columns`` is what classifiers are corrected by, shape (N, C), or None where T*(x) is as it
+    was: ``log T*(x)[:, noisy label]`` of all N examples, by weights that have not seen their labels
+    and in each row redirected as far as f holds x for one of that class.
     ``gained`` is the log-likelihood that held-out labels gain.
     """
 
@@ -122,7 +126,15 @@ def redirect(job: Job, stage: str, model: TransitionModel, belief: Posterior) ->
     redirected = TransitionModel(network).requires_grad_(False).eval()
     columns = column_of_given_label(job, redirected)
     columns[torch.from_numpy(train)] = log_entries(torch.from_numpy(found.unseen))
+    own = _softened(torch.from_numpy(belief.probs), found.temperature)
+    as_before = column_of_given_label(job, model)
+    columns = log_entries(own * columns.exp() + (1.0 - own) * as_before.exp())
     return Redirected(redirected, columns, found.gain)
+
+
+def _softened(probs: torch.Tensor, tau: float) -> torch.Tensor:
+    """Return probabilities at a temperature."""
+    return (log_entries(probs) / tau).softmax(1)
 
 
 def _learned_from(job: Job, stage: str) -> IntArray:
@@ -153,7 +165,7 @@ class _Learner:
         self.head = network.head
         every = np.concatenate([train, held_out])
         self.labels, self.weights = job.data.labels[every], job.data.weights[every]
-        self.log_f = log_entries(torch.from_numpy(belief.probs[every]))
+        self.f = torch.from_numpy(belief.probs[every])
         self.train, self.held_out = np.split(np.arange(len(every)), [len(train)])
         self.fold = folds(job.data, train, FOLDS, job.bench.seed)
         fabric, examples = job.bench.fabric, job.data.examples
@@ -240,7 +252,7 @@ class _Learner:
         return columns
 
     def _softened(self, index: IntArray, tau: float) -> Floats:
-        softened: Floats = (self.log_f[index] / tau).softmax(1).numpy()
+        softened: Floats = _softened(self.f[index], tau).numpy()
         return softened
 
     def _log_rows(self, index: IntArray, label: int) -> Floats:
