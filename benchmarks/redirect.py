@@ -96,6 +96,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
         f"{data}, {rate:.0%}": {"data": data, "rate": rate}
         for data, rates in RATES.items()
         for rate in rates
+        if any((row["data"], row["rate"]) == (data, rate) for row in rows)
     }
     return figure_tables(rows, lines, cells, FIGURES | MORE_FIGURES)
 
