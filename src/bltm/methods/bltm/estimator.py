@@ -34,9 +34,10 @@ from bltm.nets.ensemble import together
 class Noise(NamedTuple):
     """What steps 2 and 3 of Algorithm 1 yield: how labels go wrong.
 
-    ``columns`` is log T*(x)[:, noisy label] of all N examples, shape (N, C). ``departure`` is the
-    share that was left of T*(x)'s departure from one matrix, and ``redirected`` the log-likelihood
-    that held-out labels gained where flips were redirected; None where that was not asked.
+    ``columns`` is log T*(x)[:, noisy label] of all N examples, shape (N, C), as ``redirect`` wants
+    classifiers to be corrected where it has changed T*(x). ``departure`` is the share that was left
+    of T*(x)'s departure from one matrix, and ``redirected`` the log-likelihood that held-out labels
+    gained where flips were redirected; None where that was not asked.
     """
 
     collected: Collected
