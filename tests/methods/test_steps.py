@@ -213,18 +213,33 @@ def test_a_frozen_network_with_dropout_and_batch_norm_stays_in_evaluation_mode()
     assert not any(part.training for part in revised.modules())
 
 
-def first_loss(job: Job, recipe: Recipe, step: str) -> float:
+def first_loss(job: Job, recipe: Recipe, step: str, columns: torch.Tensor | None) -> float:
     model = some_model()
     run = correct if step == "correct" else revise
-    run(job, recipe, "stage", model, None)
+    run(job, recipe, "stage", model, None, columns)
     return float(job.bench.store.history[0]["loss"])
 
 
-def test_with_an_offset_of_zero_the_first_loss_of_the_revision_is_that_of_the_correction() -> None:
+@pytest.mark.parametrize("given", [False, True], ids=["of T*(x)", "that have not seen the labels"])
+def test_with_an_offset_of_zero_the_revision_begins_where_the_correction_does(given: bool) -> None:
     one_step = Schedule(1, 0.01, batch_size=60)
     recipe = replace(RECIPE, classifier=one_step, revision=one_step)
-    losses = [first_loss(tiny_job(validation=0.0), recipe, step) for step in ("correct", "revise")]
+    columns = torch.rand(60, 3, generator=torch.Generator().manual_seed(0)).log() if given else None
+    losses = [
+        first_loss(tiny_job(validation=0.0), recipe, step, columns)
+        for step in ("correct", "revise")
+    ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_the_offset_changes_given_columns_by_the_factors_of_those_of_t() -> None:
+    job, model = tiny_job(), some_model()
+    columns = torch.full((60, 3), 0.1).log()
+    recipe = replace(RECIPE, revision_rate=5.0)
+    result = revise(job, recipe, "stage", model, None, columns)
+    after = column_of_given_label(job, result.transition)
+    expected = columns + after - column_of_given_label(job, model)
+    torch.testing.assert_close(result.columns, expected.clamp_max(0.0))
 
 
 def test_the_offset_moves_and_revised_rows_sum_to_one() -> None:

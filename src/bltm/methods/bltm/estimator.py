@@ -131,7 +131,8 @@ class BLTMClassifier(NoisyLabelClassifier):
         last = rounds[-1]
         *others, result = _answers(job, recipe, rounds, start)
         if self.revision and not recipe.revise_at_once:
-            result = revise(job, recipe, "revise", last.noise.transition, result.classifier)
+            through = noise.transition, result.classifier, noise.columns
+            result = revise(job, recipe, "revise", *through)
         return self._concluded(
             job,
             recipe,
@@ -196,7 +197,8 @@ class BLTMClassifier(NoisyLabelClassifier):
     ) -> Round:
         """Go through step 4 of Algorithm 1, from a network or from a random start."""
         if self.revision and recipe.revise_at_once:
-            result = revise(job, recipe, f"{name}/revise", noise.transition, start)
+            stage = f"{name}/revise"
+            result = revise(job, recipe, stage, noise.transition, start, noise.columns)
         else:
             stage = f"{name}/correct"
             result = correct(job, recipe, stage, noise.transition, start, noise.columns)

@@ -27,7 +27,12 @@ from bltm.transition.revision import Revision
 
 
 def revise(
-    job: Job, recipe: Recipe, stage: str, transition: TransitionModel, start: nn.Module | None
+    job: Job,
+    recipe: Recipe,
+    stage: str,
+    transition: TransitionModel,
+    start: nn.Module | None,
+    columns: torch.Tensor | None = None,
 ) -> Corrected:
     """Train the classifier together with ΔT.
 
@@ -39,15 +44,24 @@ def revise(
         T*(x) before the revision.
     start
         The classifier to start from.
+    columns
+        Columns of T*(x) that have not seen the labels, where ``redirect`` has made such: ΔT changes
+        them by the same factors as those of T*(x).
     """
     network = transition.network
+    features = transition_features(job, network)
+    unseen = torch.zeros(len(job.data), job.data.n_classes)
+    if columns is not None:
+        unseen = columns - column_of_given_label(job, transition, features)
+        unseen[torch.from_numpy(job.data.trusted)] = 0.0
     classifier = start_classifier(job, stage, start)
     revision = job.bench.new(f"{stage}/offset", lambda: Revision(job.data.n_classes))
     assert isinstance(revision, Revision)
     identity = torch.eye(job.data.n_classes, device=job.bench.device).log()
 
     def step(modules: Modules, batch: Batch) -> torch.Tensor:
-        columns = network.log_columns(batch.extras["features"], batch.y, modules["revision"])
+        revised = network.log_columns(batch.extras["features"], batch.y, modules["revision"])
+        columns = (revised + batch.extras["unseen"]).clamp_max(0.0)
         trusted = batch.extras["trusted"]
         columns = torch.where(trusted[:, None], identity[batch.y], columns)
         columns = towards_identity(columns, batch.y, recipe.correction)
@@ -59,7 +73,8 @@ def revise(
         return mixed_score(log_probs, noisy, recipe.correction)
 
     extras = {
-        "features": transition_features(job, network),
+        "features": features,
+        "unseen": unseen,
         "trusted": torch.from_numpy(job.data.trusted),
     }
     job.train(
@@ -72,4 +87,5 @@ def revise(
         rates={"revision": recipe.revision_rate},
     )
     revised = TransitionModel(network, revision).requires_grad_(False).eval()
-    return Corrected(classifier, revised, column_of_given_label(job, revised, extras["features"]))
+    after = (column_of_given_label(job, revised, features) + unseen).clamp_max(0.0)
+    return Corrected(classifier, revised, after)
