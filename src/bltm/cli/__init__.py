@@ -11,6 +11,7 @@ import typer
 
 from bltm import __version__
 from bltm.cli import audit, bench, data, demo, fit, methods, noise, predict, tables
+from bltm.engine.tuning import sleep_soon
 
 app = typer.Typer(
     name="bltm",
@@ -55,4 +56,5 @@ app.add_typer(data.app, name="data")
 
 def main() -> None:
     """Run the command line."""
+    sleep_soon()
     app(prog_name="bltm")

@@ -10,6 +10,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEEP = 1 << 30
 # The most that older versions of glibc take (mallopt(3)); they refuse a larger threshold.
 OLD_LIMIT = 1 << 25
+# libgomp's own number is 300,000 where no policy is set.
+SPINS = 10_000
 
 
 def keep_memory() -> bool:
@@ -33,3 +35,18 @@ def keep_memory() -> bool:
         return False
     mapped = any(mallopt(M_MMAP_THRESHOLD, limit) for limit in (KEEP, OLD_LIMIT))
     return mapped and bool(mallopt(M_TRIM_THRESHOLD, KEEP))
+
+
+def sleep_soon() -> bool:
+    """Let torch's threads spin briefly, then sleep, while they wait; return whether it was said.
+
+    A thread of libgomp, which torch's wheels for Linux bring, spins for milliseconds before it
+    sleeps. Beside other busy processes it spins away the time that the thread it waits for needs.
+    The number of spins is read when torch is loaded, so this comes before. Settings of the user's
+    own stay.
+    """
+    own = any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"))
+    if own or "torch" in sys.modules:
+        return False
+    os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+    return True
