@@ -47,12 +47,12 @@ def test_python_example_runs(tmp_path: Path) -> None:
     ("benchmark", "page", "tables"),
     [
         ("confirmation", "recipe.md", lambda module, rows: module.table(rows)),
-        ("held_out", "recipe.md", lambda module, rows: module.tables(rows)),
-        ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "none")),
-        ("raters", "recipe.md", lambda module, rows: module.table(rows, 20_000, "flip")),
-        ("networks", "recipe.md", lambda module, rows: module.table(rows)),
-        ("threshold", "recipe.md", lambda module, rows: module.tables(rows)),
-        ("tuning", "recipe.md", lambda module, rows: module.table(rows)),
+        ("held_out", "recipe/classifier.md", lambda module, rows: module.tables(rows)),
+        ("raters", "recipe/human-labels.md", lambda module, rows: module.table(rows, 20_000, "none")),
+        ("raters", "recipe/human-labels.md", lambda module, rows: module.table(rows, 20_000, "flip")),
+        ("networks", "recipe/classifier.md", lambda module, rows: module.table(rows)),
+        ("threshold", "recipe/transition.md", lambda module, rows: module.tables(rows)),
+        ("tuning", "recipe/rivals.md", lambda module, rows: module.table(rows)),
         ("audit", "audit.md", lambda module, rows: module.table(rows, 20_000)),
     ],
 )
