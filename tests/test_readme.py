@@ -46,14 +46,14 @@ def test_python_example_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("benchmark", "page", "tables"),
     [
-        ("confirmation", "recipe.md", lambda module, rows: module.table(rows)),
-        ("held_out", "recipe/classifier.md", lambda module, rows: module.tables(rows)),
-        ("raters", "recipe/human-labels.md", lambda module, rows: module.table(rows, 20_000, "none")),
-        ("raters", "recipe/human-labels.md", lambda module, rows: module.table(rows, 20_000, "flip")),
-        ("networks", "recipe/classifier.md", lambda module, rows: module.table(rows)),
-        ("threshold", "recipe/transition.md", lambda module, rows: module.tables(rows)),
-        ("tuning", "recipe/rivals.md", lambda module, rows: module.table(rows)),
-        ("audit", "audit.md", lambda module, rows: module.table(rows, 20_000)),
+        ("confirmation", "recipe.md", lambda m, rows: m.table(rows)),
+        ("held_out", "recipe/classifier.md", lambda m, rows: m.tables(rows)),
+        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "none")),
+        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "flip")),
+        ("networks", "recipe/classifier.md", lambda m, rows: m.table(rows)),
+        ("threshold", "recipe/transition.md", lambda m, rows: m.tables(rows)),
+        ("tuning", "recipe/rivals.md", lambda m, rows: m.table(rows)),
+        ("audit", "audit.md", lambda m, rows: m.table(rows, 20_000)),
     ],
 )
 def test_tables_of_the_docs_are_those_of_the_rows(
