@@ -51,6 +51,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "none")),
         ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "flip")),
         ("networks", "recipe/classifier.md", lambda m, rows: m.table(rows)),
+        ("moderation", "recipe/human-labels.md", lambda m, rows: m.table(rows)),
         ("threshold", "recipe/transition.md", lambda m, rows: m.tables(rows)),
         ("tuning", "recipe/rivals.md", lambda m, rows: m.table(rows)),
         ("audit", "audit.md", lambda m, rows: m.table(rows, 20_000)),

@@ -20,25 +20,29 @@ PAIRS = 0.6 * np.eye(C) + 0.4 * np.roll(np.eye(C), 1, axis=1)
 
 
 def fit_of_noise(
-    kind: str, held_out: int = 2000, trusted: bool = False, silent: bool = False
+    kind: str,
+    held_out: int = 2000,
+    trusted: bool = False,
+    silent: bool = False,
+    flips: np.ndarray = PAIRS,
 ) -> tuple[Job, Posterior, torch.Tensor]:
     """A classifier whose logits are its inputs, and labels that flip in pairs or by its doubt.
 
     ``silent`` gives weight to half of the examples only, whose labels follow the doubt.
     """
     rng = np.random.default_rng(0)
-    n = held_out + 10
-    x = rng.normal(scale=3.0, size=(n, C)).astype(np.float32)
+    n, c = held_out + 10, len(flips)
+    x = rng.normal(scale=3.0, size=(n, c)).astype(np.float32)
     f = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
     doubt = np.exp(x / 2) / np.exp(x / 2).sum(axis=1, keepdims=True)
     by_doubt = np.full(n, kind == "doubt") | (silent & (np.arange(n) % 2 == 0))
-    noisy = np.where(by_doubt[:, None], doubt, f @ PAIRS)
-    labels = (noisy.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, C - 1)
+    noisy = np.where(by_doubt[:, None], doubt, f @ flips)
+    labels = (noisy.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, c - 1)
     weights = by_doubt.astype(float) if silent else None
-    data = noisy_data(x, labels, C, weights, np.full(n, trusted))
+    data = noisy_data(x, labels, c, weights, np.full(n, trusted))
     split = Split(np.arange(10), np.arange(10, n))
     job = Job(data, split, Workbench(fabric=FABRIC, seed=0), "mlp")
-    transition = ClassTransition(torch.from_numpy(PAIRS)).requires_grad_(False).eval()
+    transition = ClassTransition(torch.from_numpy(flips)).requires_grad_(False).eval()
     columns = column_of_given_label(job, transition)
     return job, Posterior(f, False, "test"), columns
 
@@ -68,6 +72,13 @@ def test_between_two_classes_few_labels_leave_half_to_doubt() -> None:
     columns = column_of_given_label(job, transition)
     belief = Posterior(np.full((60, 2), 0.5, dtype=np.float32), False, "test")
     assert moderate(job, belief, columns) == 0.5
+
+
+@pytest.mark.parametrize(("flip", "share"), [(0.25, 1.0), (0.42, 0.5)])
+def test_two_classes_with_nearly_the_same_labels_leave_half(flip: float, share: float) -> None:
+    """Here the labels follow T in full; a T like the second is learned where f went wrong."""
+    flips = np.array([[1.0 - flip, flip], [flip, 1.0 - flip]])
+    assert moderate(*fit_of_noise("pairs", held_out=20_000, flips=flips)) == share
 
 
 class InFull(BLTMClassifier):

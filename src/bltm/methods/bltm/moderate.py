@@ -9,8 +9,11 @@ Which of the two it is shows in noisy labels that the classifier of the first ro
 and in the T*(x) that was learned with it for the second: the better T*(x) is known, the more half
 of it loses. With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is
 compared for ``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as
-the best share, half of the correction is left to f's own doubt. Between two classes flips go where
-the doubt goes, and half is right unless many labels say otherwise.
+the best share, half of the correction is left to f's own doubt.
+
+Between two classes flips go where the doubt goes, and half is right unless many labels say
+otherwise. Even they are not heard where T*(x) gives both classes nearly the same labels: either
+what labels say of the right ones is not worth enlarging, or f is wrong and T*(x) explains why.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ TEMPERATURES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
 AGAINST = 2.0
 # With fewer labels nothing would speak against it.
 LEAST_LABELS = 800
+# How much likelier, on average, the given label has to be of one of two classes than of the other.
+LEAST_DIFFERENCE = 0.2
 
 
 def moderate(job: Job, belief: Posterior, columns: torch.Tensor) -> float:
@@ -48,9 +53,11 @@ def moderate(job: Job, belief: Posterior, columns: torch.Tensor) -> float:
     held_out = job.split.validation[~job.data.trusted[job.split.validation]]
     if len(held_out) < LEAST_LABELS:
         return HALF if job.data.n_classes == 2 else WHOLE
+    columns = columns[torch.from_numpy(held_out)]
+    if job.data.n_classes == 2 and columns.exp().diff().abs().mean() < LEAST_DIFFERENCE:
+        return HALF
     log_probs = log_entries(torch.from_numpy(belief.probs[held_out]))
     labels = torch.from_numpy(job.data.labels[held_out])
-    columns = columns[torch.from_numpy(held_out)]
     weights = torch.from_numpy(job.data.weights[held_out])
     found = {s: _best_softened(log_probs, columns, labels, weights, s) for s in SHARES}
     best = min(found.values(), key=lambda judged: judged.mean)
