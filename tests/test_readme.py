@@ -50,6 +50,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("held_out", "recipe/classifier.md", lambda m, rows: m.tables(rows)),
         ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "none")),
         ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "flip")),
+        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 10_000, "flip", 1)),
         ("networks", "recipe/classifier.md", lambda m, rows: m.table(rows)),
         ("moderation", "recipe/human-labels.md", lambda m, rows: m.table(rows)),
         ("threshold", "recipe/transition.md", lambda m, rows: m.tables(rows)),
