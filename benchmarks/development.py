@@ -36,7 +36,7 @@ from bltm.engine.class_transition import counted_matrix, doubted_examples
 from bltm.engine.correction import fit_corrected
 from bltm.engine.devices import make_fabric
 from bltm.engine.job import Job
-from bltm.engine.posteriors import cross_fitted, cross_fitted_posterior
+from bltm.engine.posteriors import cross_fitted, cross_fitted_posterior, network_probs
 from bltm.engine.predict import predict
 from bltm.engine.schedule import Schedule
 from bltm.engine.store import DirectoryStore
@@ -410,11 +410,12 @@ class Trials:
         # Rounds with EM rest on these, and are not to cost more than the others.
         schedule = scaled(self.recipe.classifier, 0.5 if base == "em" else 1.0)
 
-        def fit(rest: Job, name: str) -> nn.Module:
-            return fit_corrected(rest, name, schedule, transition, None).classifier
+        def judge(rest: Job, name: str) -> Probs:
+            fitted = fit_corrected(rest, name, schedule, transition, None)
+            return network_probs(rest, fitted.classifier)
 
         return self.job.bench.record(
-            stage, Posterior, lambda: cross_fitted(self.job, stage, self.recipe.folds, fit)
+            stage, Posterior, lambda: cross_fitted(self.job, stage, self.recipe.folds, judge)
         )
 
 

@@ -1,5 +1,7 @@
 """Cross-fitted posteriors never judge an example by a model that saw its label."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,20 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch import nn
 
 from bltm.core.errors import InputError
-from bltm.core.records import NoisyData, Split
+from bltm.core.records import NoisyData, Posterior, Split
 from bltm.data.splits import merge_duplicates, split_noisy
 from bltm.engine.job import Job
 from bltm.engine.posteriors import (
+    averaged_posterior,
+    calibrated,
     cross_fitted_posterior,
     in_sample_posterior,
+    mean_over_epochs,
     model_posterior,
     network_probs,
 )
 from bltm.engine.schedule import Schedule
+from bltm.engine.stage import Stage
 from bltm.engine.supervised import fit_cross_entropy
 from bltm.engine.workbench import Workbench
 
@@ -72,9 +78,12 @@ def job_of(data: NoisyData, net: Any = OnePerInput) -> Job:
 
 
 @pytest.mark.parametrize("copies", [False, True])
-def test_cross_fitted_networks_know_nothing_of_the_labels_they_judge(copies: bool) -> None:
+@pytest.mark.parametrize("estimate", [cross_fitted_posterior, averaged_posterior])
+def test_cross_fitted_networks_know_nothing_of_the_labels_they_judge(
+    estimate: Callable[..., Posterior], copies: bool
+) -> None:
     job = job_of(random_labels(copies))
-    posterior = cross_fitted_posterior(job, "warm_up", LONG, 3)
+    posterior = estimate(job, "warm_up", LONG, 3)
     assert posterior.out_of_sample
     np.testing.assert_allclose(posterior.probs, 1 / C, atol=1e-6)
 
@@ -100,6 +109,47 @@ def test_a_cross_fitted_model_knows_nothing_of_the_labels_it_judges(copies: bool
     assert (in_sample.probs[job.split.train, 0] == 1.0).all()
 
 
+def test_the_mean_over_epochs_is_that_of_the_network_after_each_of_them() -> None:
+    job = tiny_job(90)
+    after_each = []
+
+    def watch(stage: Stage, epoch: int) -> None:
+        after_each.append(network_probs(job, stage.modules["classifier"]))
+
+    job.bench.watch = watch
+    mean = mean_over_epochs(job, "warm_up", Schedule(4, 0.1, batch_size=16))
+    assert len(after_each) == 4
+    unseen = job.split.validation
+    np.testing.assert_allclose(mean[unseen], np.mean(after_each, axis=0)[unseen], atol=1e-6)
+    assert (mean[job.split.train] == 0.0).all()
+
+
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_a_calibrated_posterior_has_the_temperature_of_the_labels(power: float) -> None:
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.ones(3), size=4000)
+    labels = (rng.random((4000, 1)) > true.cumsum(axis=1)).sum(axis=1)
+    job = job_of(noisy_data(np.arange(4000)[:, None].astype(np.float32), labels, 3))
+    said = true**power / (true**power).sum(axis=1, keepdims=True)
+    found = calibrated(job, Posterior(said.astype(np.float32), True, "a test"))
+    assert (found.out_of_sample, found.source) == (True, "a test")
+    assert np.abs(found.probs - true).mean() < 0.15 * np.abs(said - true).mean()
+
+
+def test_labels_that_are_trusted_have_no_say_in_the_calibration() -> None:
+    job = tiny_job(90, trusted=np.arange(90) < 45)
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), size=90).astype(np.float32)
+    posterior = Posterior(probs, True, "a test")
+    labels = job.data.labels.copy()
+    labels[:45] = (labels[:45] + 1) % 3
+    other = replace(job, data=replace(job.data, labels=labels))
+    np.testing.assert_array_equal(
+        calibrated(job, posterior).probs, calibrated(other, posterior).probs
+    )
+    all_trusted = tiny_job(90, trusted=np.ones(90, dtype=bool))
+    assert calibrated(all_trusted, posterior) is posterior
+
+
 def test_the_nearest_neighbour_agrees_with_random_labels_by_chance_only() -> None:
     data = random_labels(copies=False)
     job = job_of(data)
@@ -116,6 +166,7 @@ def test_every_example_gets_a_distribution_also_those_outside_the_training_split
     job = tiny_job(90)
     for posterior in (
         cross_fitted_posterior(job, "warm_up", Schedule(2, 0.1, batch_size=16), 3),
+        averaged_posterior(job, "averaged", Schedule(2, 0.1, batch_size=16), 3),
         model_posterior(job, LogisticRegression(), 3),
         model_posterior(job, LogisticRegression(), None),
     ):

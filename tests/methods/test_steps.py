@@ -26,7 +26,7 @@ from bltm.transition.revision import Revision
 from engine.helpers import blobs, tiny_job, weights_of
 
 SHORT = Schedule(3, 0.01, "adam", batch_size=16)
-RECIPE = replace(DEFAULT, transition=SHORT, classifier=SHORT, revision=SHORT)
+RECIPE = replace(DEFAULT, transition=SHORT, classifier=SHORT, revision=SHORT, revision_proof=0.0)
 X = torch.from_numpy(blobs(60)[0])
 BASE = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
 
@@ -270,3 +270,19 @@ def test_the_revision_starts_from_the_classifier_it_is_given_and_leaves_it_alone
     moved = revise(tiny_job(), RECIPE, "stage", some_model(), start).classifier
     assert weights_of(moved) != before
     assert weights_of(start) == before
+
+
+@pytest.mark.parametrize(("proof", "taken"), [(-1e9, True), (1e9, False)])
+def test_a_revision_that_held_out_labels_do_not_speak_for_is_not_taken(
+    proof: float, taken: bool
+) -> None:
+    job = tiny_job(validation=0.3)
+    start = job.new_classifier("start")
+    before = weights_of(start)
+    recipe = replace(RECIPE, revision_rate=5.0, revision_proof=proof)
+    result = revise(job, recipe, "stage", some_model(), start)
+    assert isinstance(result.transition, TransitionModel)
+    assert result.transition.revision is not None
+    moved = bool((result.transition.revision.delta != 0).any())
+    assert moved == taken
+    assert (weights_of(result.classifier) != before) == taken

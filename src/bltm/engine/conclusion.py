@@ -109,8 +109,12 @@ def out_of_sample(job: Job, refit: Fit | None) -> Probs | None:
     """Return probabilities by classifiers that have not seen the labels, where they are wanted."""
     if refit is None or job.audit_folds == 0:
         return None
+
+    def judge(rest: Job, name: str) -> Probs:
+        return network_probs(rest, refit(rest, name))
+
     found = job.bench.record(
-        AUDIT, Posterior, lambda: cross_fitted(job, AUDIT, job.audit_folds, refit)
+        AUDIT, Posterior, lambda: cross_fitted(job, AUDIT, job.audit_folds, judge)
     )
     return found.probs
 

@@ -2,6 +2,11 @@
 
 Section 4.2 needs them, and so does every method that estimates a transition matrix. In-sample
 posteriors come from a model that has seen the labels it is asked about; cross-fitted ones do not.
+
+Where two labels are about equally common among like examples, it is chance which of them a network
+finds likelier in the end. Early in training it sees no difference between an example and others of
+its kind, whose labels it knows. The mean over the epochs keeps both; it is less sure than it can
+be, which a temperature mends.
 """
 
 from __future__ import annotations
@@ -21,12 +26,18 @@ from bltm.core.errors import InputError
 from bltm.core.random import derived_seed
 from bltm.core.records import Examples, FloatArray, IntArray, Posterior, Split
 from bltm.data.splits import folds
+from bltm.engine.batches import Moment
 from bltm.engine.job import Job
+from bltm.engine.predict import predict
 from bltm.engine.schedule import Schedule
-from bltm.engine.supervised import fit_cross_entropy
+from bltm.engine.stage import Modules
+from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy, noisy_label_score
 
 Probs = NDArray[np.float32]
 Fit = Callable[[Job, str], nn.Module]
+Judge = Callable[[Job, str], Probs]
+# A temperature outside of these would be that of a model that knows nothing.
+COLDEST, HOTTEST = 0.25, 4.0
 
 
 def network_probs(job: Job, network: nn.Module) -> Probs:
@@ -45,18 +56,87 @@ def cross_fitted_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> 
     The training split is cut into ``k`` folds; each fold is judged by a network trained on the
     others. Examples outside the training split are judged by the mean of all networks.
     """
-    return cross_fitted(job, stage, k, lambda rest, name: fit_cross_entropy(rest, name, schedule))
+
+    def judge(rest: Job, name: str) -> Probs:
+        return network_probs(rest, fit_cross_entropy(rest, name, schedule))
+
+    return cross_fitted(job, stage, k, judge)
 
 
-def cross_fitted(job: Job, stage: str, k: int, fit: Fit) -> Posterior:
+def averaged_posterior(job: Job, stage: str, schedule: Schedule, k: int) -> Posterior:
+    """Return cross-fitted posteriors that are the mean over the networks' epochs, calibrated."""
+    posterior = cross_fitted(
+        job, stage, k, lambda rest, name: mean_over_epochs(rest, name, schedule)
+    )
+    return calibrated(job, posterior)
+
+
+def mean_over_epochs(job: Job, stage: str, schedule: Schedule) -> Probs:
+    """Return what a network makes of examples it does not learn from, the mean over its epochs.
+
+    Rows of examples that it learns from are zero.
+    """
+    unseen = np.setdiff1d(np.arange(len(job.data)), job.split.train)
+    classifier = job.new_classifier(stage)
+
+    def add(probs: torch.Tensor) -> None:
+        logits = predict(classifier, job.data.examples, unseen, job.bench.fabric)
+        probs[torch.from_numpy(unseen)] += torch.softmax(logits, dim=1)
+
+    def remember(modules: Modules, moment: Moment) -> None:
+        if moment.epoch:
+            add(moment.memory["probs"])
+
+    outcome = job.train(
+        stage,
+        {"classifier": classifier},
+        cross_entropy_step,
+        schedule,
+        score=noisy_label_score,
+        memory={"probs": torch.zeros(len(job.data), job.data.n_classes)},
+        before_epoch=remember,
+    )
+    total = outcome.memory["probs"].clone()
+    add(total)
+    mean: Probs = (total / max(outcome.epochs, 1)).numpy()
+    return mean
+
+
+def calibrated(job: Job, posterior: Posterior) -> Posterior:
+    """Return posteriors at the temperature at which the given labels are likeliest.
+
+    They have to be out of sample. Labels that the user trusts say nothing of noisy ones.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax, softmax
+
+    data, index = job.data, job.split.all
+    asked = index[~data.trusted[index]]
+    if len(asked) == 0:
+        return posterior
+    log_probs = np.log(np.maximum(posterior.probs, np.finfo(np.float32).tiny))
+    own, labels, weights = log_probs[asked].astype(np.float64), data.labels[asked], data.weights
+
+    def loss(log_temperature: float) -> float:
+        given = log_softmax(own / np.exp(log_temperature), axis=1)[np.arange(len(own)), labels]
+        return -float(given @ weights[asked])
+
+    bounds = (np.log(COLDEST), np.log(HOTTEST))
+    temperature = np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)
+    probs = softmax(log_probs / np.float32(temperature), axis=1).astype(np.float32)
+    return replace(posterior, probs=probs)
+
+
+def cross_fitted(job: Job, stage: str, k: int, judge: Judge) -> Posterior:
     """Return what networks make of examples whose labels they have not seen.
 
     Parameters
     ----------
     job, stage, k
         The fit, the name of the stage, and the number of folds.
-    fit
-        Trains a network on a part of the training split, under a name.
+    judge
+        Trains a network on the training split of a job, under a name, and returns what it makes of
+        examples outside of that, shape (N, C).
     """
     train = job.split.train
     fold_of = folds(job.data, train, k, job.bench.seed)
@@ -65,8 +145,7 @@ def cross_fitted(job: Job, stage: str, k: int, fit: Fit) -> Posterior:
     probs = np.zeros((len(job.data), job.data.n_classes), dtype=np.float32)
     for number in range(k):
         rest = replace(job, split=Split(train[fold_of != number], job.split.validation))
-        network = fit(rest, f"{stage}/fold-{number + 1}")
-        fold_probs = network_probs(job, network)
+        fold_probs = judge(rest, f"{stage}/fold-{number + 1}")
         probs += np.where((own_fold == number)[:, None], fold_probs, 0.0)
         probs += np.where((own_fold < 0)[:, None], fold_probs / k, 0.0)
     return Posterior(probs, True, f"{k} cross-fitted networks")

@@ -22,7 +22,7 @@ from bltm.engine.batches import Batch
 from bltm.engine.conclusion import conclude
 from bltm.engine.correction import start_classifier
 from bltm.engine.job import Job
-from bltm.engine.posteriors import cross_fitted_posterior, network_probs
+from bltm.engine.posteriors import network_probs
 from bltm.engine.schedule import PlannedStage, Schedule
 from bltm.engine.stage import Modules
 from bltm.engine.supervised import noisy_label_score
@@ -30,7 +30,7 @@ from bltm.losses import cross_entropy
 from bltm.methods.bltm import BLTMClassifier, Collector
 from bltm.methods.bltm.collect import collect
 from bltm.methods.bltm.presets import Recipe
-from bltm.methods.bltm.warm_up import warm_up
+from bltm.methods.bltm.warm_up import unseen_posterior, warm_up
 
 COLLECT, COLLECTED, RELABELLED = "round-1/collect", "collected", "relabelled"
 
@@ -68,7 +68,7 @@ class CollectionOnly(BLTMClassifier):
         classifier: nn.Module | None
         if collector.out_of_sample:
             remembering = _Remembering(**vars(job))
-            posterior = cross_fitted_posterior(remembering, "warm_up", recipe.warm_up, recipe.folds)
+            posterior = unseen_posterior(remembering, recipe)
             classifier = remembering.networks[-1]
         else:
             posterior, classifier = warm_up(job, recipe, out_of_sample=False)

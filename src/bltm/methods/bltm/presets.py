@@ -21,6 +21,8 @@ class Recipe:
         Name of the rule that collects Bayes labels.
     folds
         Number of folds of cross-fitted posteriors.
+    averaged
+        Whether these are the mean over the epochs of the warm-up, calibrated.
     rounds
         How often the steps after the warm-up are run; later rounds collect where the classifier
         of the round before is sure.
@@ -58,6 +60,9 @@ class Recipe:
         does it, instead of after it.
     revision_rate
         Factor on the learning rate of the revision.
+    revision_proof
+        Standard errors by which held-out labels have to speak for a revision where the weights
+        before it compete with it.
     normalised_rate
         Factor on the learning rate of the other stages where the network normalises its layers,
         starts from random weights and has enough examples.
@@ -74,6 +79,7 @@ class Recipe:
     revision: Schedule
     collector: str = "in-sample"
     folds: int = 3
+    averaged: bool = False
     rounds: int = 1
     sure: float = 0.8
     start_from_warm_up: bool = True
@@ -89,6 +95,7 @@ class Recipe:
     augment_all: bool = True
     revise_at_once: bool = True
     revision_rate: float = 1.0
+    revision_proof: float = 0.0
     normalised_rate: float = 1.0
     normalised_examples: int = 0
     normalised_reluctance: float = 0.0
@@ -160,6 +167,7 @@ DEFAULT = Recipe(
     classifier=replace(_CYCLE, lengths=LENGTHS[1:], choose="loss"),
     revision=replace(_CYCLE, epochs=2, lr=2e-4, min_steps=20, select="loss", keep_start=True),
     collector="cross-fitted",
+    averaged=True,
     rounds=3,
     last_starts=2,
     mirror=True,
@@ -171,6 +179,7 @@ DEFAULT = Recipe(
     moderate=True,
     revise_at_once=False,
     revision_rate=5.0,
+    revision_proof=2.0,
     normalised_rate=3.0,
     normalised_examples=2000,
     normalised_reluctance=2.0,

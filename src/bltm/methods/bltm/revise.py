@@ -1,7 +1,8 @@
 """The "-V" of BLTM-V: revise T*(x) by one offset ΔT that all instances share.
 
 T*(x) is replaced by ``rownorm(max(T*(x) + ΔT, 0))``, and ΔT is trained together with the classifier
-on Eq. 5 (Xia et al., 2019). The transition network stays fixed.
+on Eq. 5 (Xia et al., 2019). The transition network stays fixed. By default the revision is taken
+where labels that were held out speak for it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bltm.core.matrix import towards_identity
 from bltm.engine.batches import Batch
 from bltm.engine.correction import mixed_score, start_classifier
 from bltm.engine.job import Job
+from bltm.engine.selection import Best, HeldOut
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import (
     Corrected,
@@ -77,15 +79,22 @@ def revise(
         "unseen": unseen,
         "trusted": torch.from_numpy(job.data.trusted),
     }
+    modules = {"classifier": classifier, "revision": revision}
+    start_weights, held_out = Best.of(modules, 0, {}), job.validation(extras)
+    before = HeldOut.of(modules, score, held_out, job.bench.fabric)
     job.train(
         stage,
-        {"classifier": classifier, "revision": revision},
+        modules,
         step,
         recipe.revision,
         score=score,
         extras=extras,
         rates={"revision": recipe.revision_rate},
     )
+    after = HeldOut.of(modules, score, held_out, job.bench.fabric)
+    # A little is gained by chance.
+    if recipe.revision_proof and not before.worse_than(after, recipe.revision_proof):
+        start_weights.restore(modules)
     revised = TransitionModel(network, revision).requires_grad_(False).eval()
-    after = (column_of_given_label(job, revised, features) + unseen).clamp_max(0.0)
-    return Corrected(classifier, revised, after)
+    columns = (column_of_given_label(job, revised, features) + unseen).clamp_max(0.0)
+    return Corrected(classifier, revised, columns)

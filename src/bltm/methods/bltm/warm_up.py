@@ -8,7 +8,12 @@ from torch import nn
 
 from bltm.core.records import Posterior
 from bltm.engine.job import Job
-from bltm.engine.posteriors import cross_fitted_posterior, in_sample_posterior, model_posterior
+from bltm.engine.posteriors import (
+    averaged_posterior,
+    cross_fitted_posterior,
+    in_sample_posterior,
+    model_posterior,
+)
 from bltm.engine.supervised import fit_cross_entropy
 from bltm.methods.bltm.presets import Recipe
 
@@ -43,8 +48,14 @@ def warm_up(
         if model is not None:
             return model_posterior(job, model, recipe.folds if out_of_sample else None)
         if out_of_sample:
-            return cross_fitted_posterior(job, "warm_up", recipe.warm_up, recipe.folds)
+            return unseen_posterior(job, recipe)
         assert network is not None
         return in_sample_posterior(job, network)
 
     return job.bench.record("posterior", Posterior, posterior), network
+
+
+def unseen_posterior(job: Job, recipe: Recipe) -> Posterior:
+    """Return the posteriors of networks that have not seen the labels they are asked about."""
+    estimate = averaged_posterior if recipe.averaged else cross_fitted_posterior
+    return estimate(job, "warm_up", recipe.warm_up, recipe.folds)

