@@ -21,6 +21,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sklearn.metrics import average_precision_score
@@ -28,7 +29,7 @@ from sklearn.metrics import average_precision_score
 from bltm import BLTMClassifier
 from bltm.methods.bltm.presets import DEFAULT
 from bltm.noise import make_noise
-from harness import append_row, figure_tables, read_rows
+from harness import append_row, read_rows
 from held_out import WORK, pictures
 from moderation import CARELESS, TABLES
 from pace import EMBEDDINGS, FIGURES, Problem, judged, open_problem
@@ -45,10 +46,10 @@ RATES: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(TABLES, (0.2, 0.4)),
 }
 SEEDS = (170, 171)
-WITH = "with (default)"
+NAMES = WITHOUT, WITH = "without", "with (default)"
 STEPS = {
-    "redirect": {"without": replace(DEFAULT, redirect=False), WITH: DEFAULT},
-    "averaged": {"without": replace(DEFAULT, averaged=False), WITH: DEFAULT},
+    "redirect": {WITHOUT: replace(DEFAULT, redirect=False), WITH: DEFAULT},
+    "averaged": {WITHOUT: replace(DEFAULT, averaged=False), WITH: DEFAULT},
 }
 MORE_FIGURES = {
     "average_precision": "average precision, %",
@@ -104,16 +105,27 @@ def soft_problem(data: str, rate: float, seed: int) -> Problem:
     return Problem(x, y, noise.y_noisy, x_test, y_test, noise, {"net": "compact"})
 
 
-def tables(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table for each figure, mean and spread over seeds."""
-    lines = {name: {"recipe_name": name} for name in ("without", WITH)}
-    cells = {
-        f"{data}, {rate:.0%}": {"data": data, "rate": rate}
-        for data, rates in RATES.items()
-        for rate in rates
-        if any((row["data"], row["rate"]) == (data, rate) for row in rows)
-    }
-    return figure_tables(rows, lines, cells, FIGURES | MORE_FIGURES)
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return means over seeds without the step and with it, as Markdown."""
+    heads = ["without → with", "seeds", *FIGURES.values(), *MORE_FIGURES.values()]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for data, rates in RATES.items():
+        for rate in rates:
+            found = [row for row in rows if (row["data"], row["rate"]) == (data, rate)]
+            both = [[row for row in found if row["recipe_name"] == name] for name in NAMES]
+            if not all(both):
+                continue
+            cells = [f"{data}, {rate:.0%}", str(min(map(len, both)))]
+            for figure in (*FIGURES, *MORE_FIGURES):
+                shown = [
+                    f"{100 * fmean(row[figure] for row in each):.1f}"
+                    for each in both
+                    if all(figure in row for row in each)
+                ]
+                # What both have in common is said once.
+                cells.append(" → ".join(dict.fromkeys(shown)))
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -134,7 +146,7 @@ def main() -> None:
                 for rate in RATES[data]:
                     if options.rates is None or rate in options.rates:
                         run(data, rate, seed, options)
-    print(tables(read_rows(options.results)))
+    print(table(read_rows(options.results)))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,10 @@ def script(name: str) -> ModuleType:
         sys.path[:] = path
 
 
+def rows_of(module: ModuleType, file: str | None = None) -> Any:
+    return module.read_rows(module.RESULTS if file is None else module.FOLDER / file)
+
+
 def test_python_example_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     result = subprocess.run(
@@ -46,22 +50,24 @@ def test_python_example_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("benchmark", "page", "tables"),
     [
-        ("confirmation", "recipe.md", lambda m, rows: m.table(rows)),
-        ("held_out", "recipe/classifier.md", lambda m, rows: m.tables(rows)),
-        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "none")),
-        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 20_000, "flip")),
-        ("raters", "recipe/human-labels.md", lambda m, rows: m.table(rows, 10_000, "flip", 1)),
-        ("networks", "recipe/classifier.md", lambda m, rows: m.table(rows)),
-        ("moderation", "recipe/human-labels.md", lambda m, rows: m.table(rows)),
-        ("threshold", "recipe/transition.md", lambda m, rows: m.tables(rows)),
-        ("tuning", "recipe/rivals.md", lambda m, rows: m.table(rows)),
-        ("audit", "audit.md", lambda m, rows: m.table(rows, 20_000)),
+        ("confirmation", "recipe.md", lambda m: m.table(rows_of(m))),
+        ("held_out", "recipe/classifier.md", lambda m: m.tables(rows_of(m))),
+        ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 20_000, "none")),
+        ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 20_000, "flip")),
+        ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 10_000, "flip", 1)),
+        ("networks", "recipe/classifier.md", lambda m: m.table(rows_of(m))),
+        ("moderation", "recipe/human-labels.md", lambda m: m.table(rows_of(m))),
+        ("threshold", "recipe/transition.md", lambda m: m.tables(rows_of(m))),
+        ("tuning", "recipe/rivals.md", lambda m: m.table(rows_of(m))),
+        ("steps", "recipe/posterior.md", lambda m: m.table(rows_of(m, "averaged.jsonl"))),
+        ("steps", "recipe/transition.md", lambda m: m.table(rows_of(m, "redirect.jsonl"))),
+        ("audit", "audit.md", lambda m: m.table(rows_of(m), 20_000)),
     ],
 )
 def test_tables_of_the_docs_are_those_of_the_rows(
-    benchmark: str, page: str, tables: Callable[[ModuleType, Any], str]
+    benchmark: str, page: str, tables: Callable[[ModuleType], str]
 ) -> None:
     module = script(benchmark)
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for table in tables(module, module.read_rows(module.RESULTS)).split("\n\n"):
+    for table in tables(module).split("\n\n"):
         assert table in text, f"docs/{page} needs\n{table}"
