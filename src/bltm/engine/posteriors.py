@@ -36,8 +36,8 @@ from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy, noisy_
 Probs = NDArray[np.float32]
 Fit = Callable[[Job, str], nn.Module]
 Judge = Callable[[Job, str], Probs]
-# A temperature outside of these would be that of a model that knows nothing.
-COLDEST, HOTTEST = 0.25, 4.0
+# In steps of five per cent: rounding must not decide.
+TEMPERATURES = np.geomspace(0.25, 4.0, 57)
 
 
 def network_probs(job: Job, network: nn.Module) -> Probs:
@@ -107,7 +107,6 @@ def calibrated(job: Job, posterior: Posterior) -> Posterior:
 
     They have to be out of sample. Labels that the user trusts say nothing of noisy ones.
     """
-    from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax, softmax
 
     data, index = job.data, job.split.all
@@ -117,12 +116,11 @@ def calibrated(job: Job, posterior: Posterior) -> Posterior:
     log_probs = np.log(np.maximum(posterior.probs, np.finfo(np.float32).tiny))
     own, labels, weights = log_probs[asked].astype(np.float64), data.labels[asked], data.weights
 
-    def loss(log_temperature: float) -> float:
-        given = log_softmax(own / np.exp(log_temperature), axis=1)[np.arange(len(own)), labels]
-        return -float(given @ weights[asked])
+    def likelihood(temperature: float) -> float:
+        given = log_softmax(own / temperature, axis=1)[np.arange(len(own)), labels]
+        return float(given @ weights[asked])
 
-    bounds = (np.log(COLDEST), np.log(HOTTEST))
-    temperature = np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)
+    temperature = max(TEMPERATURES, key=likelihood)
     probs = softmax(log_probs / np.float32(temperature), axis=1).astype(np.float32)
     return replace(posterior, probs=probs)
 

@@ -15,6 +15,7 @@ from bltm.engine.job import Job
 from bltm.engine.stage import Modules
 from bltm.engine.transition_model import TransitionModel
 from bltm.losses import transition_nll
+from bltm.methods.bltm.collect import FEW
 from bltm.methods.bltm.presets import Recipe
 from bltm.nets.transition import TransitionNetwork, make_transition_network
 from bltm.nets.weights import copy_fitting
@@ -61,8 +62,9 @@ def learn_transition(
         departure: torch.Tensor = strain @ penalty
         return transition_nll(log_rows, batch.y) + departure
 
-    # With next to nothing collected the counted matrix is all there is to say.
-    if len(index) >= 2 * job.bench.fabric.world_size:
+    # With next to nothing collected the counted matrix is all there is to say. How little that is
+    # does not depend on the number of processes, unless there are many.
+    if len(index) >= max(FEW, 2 * job.bench.fabric.world_size):
         extras = {"bayes": torch.from_numpy(bayes)}
         modules = {"transition": network}
         job.train(stage, modules, step, recipe.transition, extras=extras, index=index)
