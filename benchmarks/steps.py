@@ -1,7 +1,7 @@
 """Single steps of the recipe: BLTM-V with one of them and without, on development data.
 
-The steps are flips redirected by the input itself (``redirect``), and posteriors that are the mean
-over the epochs of the warm-up (``averaged``). Images of Fashion-MNIST and CIFAR-10 with
+The steps are flips redirected by the input itself (``redirect``), posteriors that are the mean
+over the epochs of the warm-up (``averaged``), and the bound that no class is lost (``bounded``). Images of Fashion-MNIST and CIFAR-10 with
 instance-dependent noise, as the paper has it and with soft targets (``std_unit``), or with labels
 as careless people give them (``raters.py``, mirrored), 10,000 to learn from and 10,000 to judge by;
 embeddings (``held_out.py``) and tables of the KEEL repository (``moderation.py``), half to learn
@@ -50,6 +50,7 @@ NAMES = WITHOUT, WITH = "without", "with (default)"
 STEPS = {
     "redirect": {WITHOUT: replace(DEFAULT, redirect=False), WITH: DEFAULT},
     "averaged": {WITHOUT: replace(DEFAULT, averaged=False), WITH: DEFAULT},
+    "bounded": {WITHOUT: replace(DEFAULT, least_share=0.0), WITH: DEFAULT},
 }
 MORE_FIGURES = {
     "average_precision": "average precision, %",

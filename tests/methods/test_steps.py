@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from bltm.core.records import Collected
+from bltm.core.records import Collected, Posterior
 from bltm.engine.batches import Batch
 from bltm.engine.correction import corrected_score, forward_step
 from bltm.engine.job import Job
@@ -16,7 +16,7 @@ from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.losses import transition_nll
-from bltm.methods.bltm.correct import correct
+from bltm.methods.bltm.correct import correct, least_shares
 from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import DEFAULT, PAPER, Recipe
 from bltm.methods.bltm.revise import revise
@@ -176,6 +176,48 @@ def test_a_share_of_the_correction_is_that_of_t_mixed_with_the_identity(step: st
     assert line["val_loss"] == pytest.approx(held_out, rel=1e-5)
     # What labels are judged by is all of T(x).
     torch.testing.assert_close(result.columns, column_of_given_label(job, model))
+
+
+def test_the_least_share_is_that_of_given_or_of_likeliest_labels() -> None:
+    """Class 1 has half of the labels and is seldom likeliest, with class 2 it is the reverse."""
+    job = tiny_job(validation=0.2)
+    probs = np.full((60, 3), 0.1, dtype=np.float32)
+    train, n = job.split.train, len(job.split.train)
+    given, likeliest = np.repeat([0, 1], n // 2), np.repeat([0, 1, 2], [n // 2, n // 8, 3 * n // 8])
+    job.data.labels[train], probs[train, likeliest] = given, 0.8
+    job.data.labels[job.split.validation] = 2
+    posterior = Posterior(probs, True, "test")
+    found = least_shares(job, replace(RECIPE, least_share=0.5), posterior)
+    assert found == pytest.approx((0.25, 0.0625, 0.0))
+    assert least_shares(job, PAPER, posterior) == ()
+
+
+def test_weights_count_in_least_shares() -> None:
+    job = tiny_job(validation=0.0)
+    job.data.labels[:] = np.repeat([0, 1, 2], 20)
+    job.data.weights[20:40] = 3.0
+    posterior = Posterior(np.eye(3, dtype=np.float32)[job.data.labels], True, "test")
+    found = least_shares(job, replace(RECIPE, least_share=1.0), posterior)
+    assert found == pytest.approx((0.2, 0.6, 0.2))
+
+
+@pytest.mark.parametrize(("shares", "kept"), [((), False), ((0.15,) * 3, True)])
+def test_a_class_that_t_explains_away_is_kept_by_the_bound(
+    shares: tuple[float, ...], kept: bool
+) -> None:
+    """Labels of class 2 are as likely where the right label is another, and f has given it up."""
+    job = tiny_job(n=120, validation=0.0)
+    start = job.new_classifier("start")
+    with torch.no_grad():
+        start.fc.bias[2] -= 12.0  # type: ignore[index, operator, union-attr]
+    columns = torch.tensor([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.5, 0.5, 0.5]]).clamp_min(1e-4)
+    columns = columns.log()[torch.from_numpy(job.data.labels)]
+    recipe = replace(
+        RECIPE, classifier=Schedule(20, 0.01, "adam", batch_size=30), least_shares=shares
+    )
+    fitted = correct(job, recipe, "stage", some_model(), start, columns).classifier
+    share = float(torch.softmax(job.outputs(fitted), dim=1)[:, 2].mean())
+    assert (share > 0.1) == kept, share
 
 
 @pytest.mark.parametrize("step", ["correct", "revise"])

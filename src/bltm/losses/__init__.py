@@ -5,6 +5,7 @@ from bltm.losses.cross_entropy import cross_entropy
 from bltm.losses.dmi import dmi_loss, label_joint
 from bltm.losses.forward import forward_nll, noisy_log_probs
 from bltm.losses.gce import generalised_cross_entropy, truncated_gce
+from bltm.losses.lost_classes import lost_classes
 from bltm.losses.reweight import importance_weights, reweighted_cross_entropy
 from bltm.losses.small_loss import (
     exchange_loss,
@@ -30,6 +31,7 @@ __all__ = [
     "importance_weights",
     "keep_count",
     "kept_examples",
+    "lost_classes",
     "label_joint",
     "noisy_log_probs",
     "normalised_cross_entropy",

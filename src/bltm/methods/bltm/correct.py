@@ -3,17 +3,29 @@
 Minimises Eq. 5, the mean of ``-log (f(x) · T*(x))[noisy label]`` over all noisy examples, with the
 transition network fixed; from the second round on perhaps with half of T*(x) (``moderate``). Of
 T*(x) this needs the column of the given label only: C numbers for each example, computed once.
+
+Eq. 5 is about as small where a class is never predicted and its labels are taken for those of
+others that went wrong. So each class is held to a least share of the predictions.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
-from bltm.engine.correction import fit_corrected
+from bltm.core.records import Posterior
+from bltm.engine.batches import Batch
+from bltm.engine.correction import fit_corrected, forward_step
+from bltm.engine.devices import all_sum
 from bltm.engine.job import Job
+from bltm.engine.stage import Modules, Step
 from bltm.engine.transition_model import Corrected, Transition
+from bltm.losses import forward_nll, lost_classes
 from bltm.methods.bltm.presets import Recipe
+
+# Of the bound in the loss.
+WEIGHT = 0.8
 
 
 def correct(
@@ -43,6 +55,40 @@ def correct(
         recipe.classifier,
         transition,
         warm,
+        bounded_step(job, recipe.least_shares) if recipe.least_shares else forward_step,
         share=recipe.correction,
         columns=columns,
     )
+
+
+def least_shares(job: Job, recipe: Recipe, posterior: Posterior) -> tuple[float, ...]:
+    """Return the share of the predictions that each class is held to.
+
+    It is a part of the class's share of the given labels, or of the labels that are likeliest by
+    the noisy posterior, whichever is less. A rare class gets many labels that belong to others, but
+    is seldom likeliest.
+    """
+    if recipe.least_share == 0.0:
+        return ()
+    train = job.split.train
+    weights, n_classes = job.data.weights[train], job.data.n_classes
+    shares = [
+        np.bincount(labels, weights, n_classes) / weights.sum()
+        for labels in (job.data.labels[train], posterior.probs[train].argmax(axis=1))
+    ]
+    return tuple((recipe.least_share * np.minimum(*shares)).tolist())
+
+
+def bounded_step(job: Job, shares: tuple[float, ...]) -> Step:
+    """Return the step of Eq. 5 and of the bound that no class is lost."""
+    fabric, least = job.bench.fabric, torch.tensor(shares, device=job.bench.device)
+
+    def step(modules: Modules, batch: Batch) -> torch.Tensor:
+        logits = modules["classifier"](batch.x)
+        probs = logits.softmax(dim=1)
+        total = torch.cat([batch.weight @ probs.detach(), batch.weight.sum()[None]])
+        total = all_sum(fabric, total)
+        lost = lost_classes(probs, total[:-1] / total[-1], least)
+        return forward_nll(logits, batch.extras["columns"]) + WEIGHT * lost
+
+    return step

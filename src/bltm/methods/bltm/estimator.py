@@ -19,7 +19,7 @@ from bltm.engine.schedule import PlannedStage
 from bltm.engine.transition_model import Corrected, TransitionModel, column_of_given_label
 from bltm.methods.base import NoisyLabelClassifier
 from bltm.methods.bltm.collect import COLLECTORS, Collector, collect, get_collector, threshold_of
-from bltm.methods.bltm.correct import correct
+from bltm.methods.bltm.correct import correct, least_shares
 from bltm.methods.bltm.hold_back import hold_back
 from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.moderate import moderate
@@ -113,6 +113,7 @@ class BLTMClassifier(NoisyLabelClassifier):
             _seen_as_is(job, recipe), recipe, collector.out_of_sample, self.posterior
         )
         start = warm if recipe.start_from_warm_up else None
+        recipe = replace(recipe, least_shares=least_shares(job, recipe, posterior))
         noise = self._noise(job, recipe, "round-1", posterior, collector, threshold, start)
         rounds = [self._corrected(job, recipe, "round-1", noise, start)]
         recipe = replace(recipe, classifier=job.settled(recipe.classifier, "round-1/correct"))

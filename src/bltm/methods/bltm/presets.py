@@ -44,6 +44,11 @@ class Recipe:
         noisy labels speak against it.
     correction
         The share of T*(x) that they are corrected by.
+    least_share
+        The part of the share of its labels that each class is held to in what the classifier
+        predicts, so that none is lost; 0 for no such bound.
+    least_shares
+        These shares, once they are known from the noisy posterior.
     last_starts
         How many classifiers the last round trains, each from a random start of its own. As many
         judge labels that they have not seen.
@@ -89,6 +94,8 @@ class Recipe:
     redirect: bool = False
     moderate: bool = False
     correction: float = 1.0
+    least_share: float = 0.0
+    least_shares: tuple[float, ...] = ()
     last_starts: int = 1
     carry_on: bool = False
     mirror: bool = False
@@ -177,6 +184,7 @@ DEFAULT = Recipe(
     hold_back=True,
     redirect=True,
     moderate=True,
+    least_share=0.5,
     revise_at_once=False,
     revision_rate=5.0,
     revision_proof=2.0,

@@ -1,0 +1,40 @@
+"""A bound on what a classifier may leave out: each class keeps a least share of the examples.
+
+Forward correction has solutions in which a class is never predicted, because its labels are
+explained as those of other classes that went wrong. Once that is so, the loss has hardly a gradient
+towards the class: it is weighted with the class's probability.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def lost_classes(probs: torch.Tensor, mean: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
+    """Return a loss for each sample, shape (B,), whose mean is ``Σ_j l_j max(0, log (l_j / m_j))``.
+
+    That is a divergence of the least shares l from the mean prediction m, of the classes that fall
+    short. The samples' values differ by the gradient only, which is that of their mean: so batches
+    can be summed in parts, and weighted.
+
+    Parameters
+    ----------
+    probs
+        Of the classifier, shape (B, C).
+    mean
+        Their mean over the batch, of all its parts and as weighted, shape (C,); no gradient.
+    least
+        The least share of each class, shape (C,).
+
+    Examples
+    --------
+    The second class falls short of a fifth by half:
+
+    >>> f = torch.tensor([[0.8, 0.2], [1.0, 0.0]])
+    >>> lost_classes(f, f.mean(0), torch.tensor([0.2, 0.2])).mean() / 0.2 == torch.tensor(2.0).log()
+    tensor(True)
+    """
+    mean = mean.clamp_min(1e-8)
+    short = mean < least
+    value = (least * (least / mean).log())[short].sum()
+    return value - (probs - mean)[:, short] @ (least / mean)[short]
