@@ -24,6 +24,7 @@ from .processes import Shell, tiny
         (("fit", "tiny.npz", "--out", "q", "--collector", "magic"), "collector: unknown"),
         (("fit", "tiny.npz", "--out", "q", "--device", "gpu"), "device: unknown"),
         (("fit", "tiny.npz", "--out", "q", "--precision", "7"), "precision: unknown"),
+        (("fit", "tiny.npz", "--out", "q", "--precision", "64-true"), "Use one of 32-true, bf16-m"),
         (("fit", "tiny.npz", "--out", "q", "--rho-max", "1.5"), "must lie in [0, 1)"),
         (("fit", "tiny.npz", "--out", "q", "--weights", "no.pt"), "no file 'no.pt'"),
         (("fit", "tiny.npz", "--out", "q", "--classes", "0,1"), "does not name"),

@@ -36,9 +36,10 @@ def test_a_device_that_is_not_there_is_refused(name: str) -> None:
         split_device(name)
 
 
-def test_unknown_precision_is_refused() -> None:
-    with pytest.raises(InputError, match="precision: unknown: 'foo'. Use one of 32-true"):
-        make_fabric("cpu", "foo")
+@pytest.mark.parametrize("name", ["foo", "64-true", "bf16-true"])
+def test_a_precision_that_is_unknown_or_cannot_be_trained_in_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"precision: unknown: '{name}'. Use one of 32-true"):
+        make_fabric("cpu", name)
 
 
 def test_auto_finds_a_device_and_cpu_numbers_do_not_matter() -> None:

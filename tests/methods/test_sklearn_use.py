@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from bltm.core.errors import InputError
+from bltm.engine.devices import PRECISIONS
 from bltm.methods.bltm import BLTMClassifier
 from bltm.methods.cross_entropy import CrossEntropyClassifier
 from bltm.nets.ensemble import last_member
@@ -284,9 +285,11 @@ def test_training_starts_from_the_users_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", QUICK)
-def test_lower_precision_trains(make: Any) -> None:
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.filterwarnings("ignore:You passed .Fabric:UserWarning")
+def test_every_precision_trains(make: Any, precision: str) -> None:
     data = sample()
-    model = make(precision="bf16-mixed", epochs=8).fit(data.x, data.y_noisy)
+    model = make(precision=precision, epochs=8).fit(data.x, data.y_noisy)
     assert (model.predict(data.x) == data.y_bayes).mean() > 0.6
     assert model.predict_proba(data.x).dtype == np.float64
 

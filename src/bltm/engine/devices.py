@@ -18,7 +18,7 @@ from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 
 from bltm.core.errors import InputError
 
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
 
 
 class ExistingGroup(LightningEnvironment):
@@ -86,10 +86,7 @@ def make_fabric(
         How many processes the command line launches; 1 for an estimator.
     """
     accelerator, numbers = split_device(device)
-    if precision not in PRECISIONS:
-        raise InputError(
-            "precision", f"unknown: {precision!r}", f"Use one of {', '.join(PRECISIONS)}."
-        )
+    check_precision(precision)
     common: dict[str, Any] = {"accelerator": accelerator, "precision": precision}
     if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
         strategy = DDPStrategy(cluster_environment=ExistingGroup())
@@ -103,6 +100,12 @@ def make_fabric(
         fabric = Fabric(devices=numbers, **common)
     fabric.launch()
     return fabric
+
+
+def check_precision(name: str) -> None:
+    """Refuse a number format that is unknown, or in which inputs would not fit the weights."""
+    if name not in PRECISIONS:
+        raise InputError("precision", f"unknown: {name!r}", f"Use one of {', '.join(PRECISIONS)}.")
 
 
 def alone(fabric: Fabric) -> Fabric:

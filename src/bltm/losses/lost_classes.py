@@ -34,7 +34,6 @@ def lost_classes(probs: torch.Tensor, mean: torch.Tensor, least: torch.Tensor) -
     >>> lost_classes(f, f.mean(0), torch.tensor([0.2, 0.2])).mean() / 0.2 == torch.tensor(2.0).log()
     tensor(True)
     """
-    mean = mean.clamp_min(1e-8)
-    short = mean < least
-    value = (least * (least / mean).log())[short].sum()
-    return value - (probs - mean)[:, short] @ (least / mean)[short]
+    ratio = least / mean.clamp_min(1e-8)
+    value = least @ ratio.log().clamp_min(0.0)
+    return value - (probs - mean) @ torch.where(ratio > 1.0, ratio, 0.0)

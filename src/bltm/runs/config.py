@@ -223,17 +223,13 @@ def _check_kind(name: str, value: Any, default: Any) -> None:
 
 
 def _check_names(config: RunConfig) -> None:
-    from bltm.engine.devices import split_device
+    from bltm.engine.devices import check_precision, split_device
     from bltm.nets.registry import NETS
 
     split_device(config.device)
     if config.net is not None and config.net not in ("auto", *NETS):
         raise InputError("net", f"unknown: {config.net!r}", f"Use one of auto, {', '.join(NETS)}.")
-    precisions = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "64-true")
-    if config.precision not in precisions:
-        raise InputError(
-            "precision", f"unknown: {config.precision!r}", f"Use one of {', '.join(precisions)}."
-        )
+    check_precision(config.precision)
 
 
 def _shown(value: Any) -> str:
