@@ -43,8 +43,8 @@ are of the recipe before), DivideMix with its two, every other method and both b
 method can pass the ceiling. Convolutional networks of BLTM learn at a rate of 0.006, those of other
 methods at 0.002 where their grid says nothing else; rows that do not tell a rate are older, and
 BLTM had 0.002 by default then, too. From its second round on BLTM redirects flips by the input;
-where a page does not say so, its rows are of a recipe before. [The recipe](recipe.md#what-it-reaches)
-tells which grids are by the present one.
+where a page does not say so, its rows are of a recipe before. Of the published grids,
+docs/recipe.md tells which are by the present one.
 Oracles are told what no method can know and are no methods. The columns *paper* hold the values of
 Yang et al. (ICML 2022), as published."""
 
