@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from bltm.engine.job import Job
 from bltm.engine.protocol import BUDGET
-from bltm.methods.bltm import BLTMClassifier
+from bltm.engine.transition_model import Corrected
+from bltm.methods.bltm import BLTMClassifier, estimator
+from bltm.methods.bltm.correct import correct
+from bltm.methods.bltm.presets import Recipe
 from bltm.nets.ensemble import Ensemble
 from engine.helpers import weights_of
 
@@ -52,6 +56,22 @@ def test_the_starts_of_the_last_round_share_one_transition() -> None:
     last = ["round-3/transition", "round-3/correct", "round-3/correct-2", "revise"]
     assert trained == [stage for stage in last if stage in stages]
     assert [stage.stage for stage in model.plan(100)[-4:]] == last
+
+
+def test_all_classifiers_are_held_to_the_same_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+
+    def spying(job: Job, recipe: Recipe, *rest: Any) -> Corrected:
+        found.append(recipe.least_shares)
+        return correct(job, recipe, *rest)
+
+    monkeypatch.setattr(estimator, "correct", spying)
+    fitted(audit_folds=2)
+    # Three rounds, a second start of the last, and as many judges of each fold.
+    assert len(found) == 4 + 2 * 2
+    assert len(set(found)) == 1
+    assert len(found[0]) == 3
+    assert 0.0 < sum(found[0]) <= 0.5
 
 
 def test_what_was_revised_takes_the_place_of_the_last() -> None:

@@ -42,6 +42,7 @@ def test_a_published_preset_is_what_was_published(
     assert recipe.start_from_warm_up
     assert not recipe.residual
     assert recipe.penalty == (0.0, 0.0)
+    assert recipe.least_share == 0.0
     assert recipe.revise_at_once
     assert (recipe.collector, recipe.rounds, recipe.last_starts) == ("in-sample", 1, 1)
 
