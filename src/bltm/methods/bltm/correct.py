@@ -24,7 +24,7 @@ from bltm.engine.transition_model import Corrected, Transition
 from bltm.losses import forward_nll, lost_classes
 from bltm.methods.bltm.presets import Recipe
 
-# Of the bound in the loss.
+# What the bound on lost classes counts in the loss, beside Eq. 5.
 WEIGHT = 0.8
 
 
