@@ -118,6 +118,17 @@ def test_a_dry_run_runs_nothing(grid: Path, tmp_path: Path, shell: Shell) -> Non
     assert not (tmp_path / "mine").exists()
 
 
+def test_a_part_of_a_grid_can_be_run(tmp_path: Path, shell: Shell) -> None:
+    options = ["--method", "gce", "--dry-run"]
+    digits = GRID.replace('data = "digits"\n', "")
+    parts = '[[parts]]\ndata = "digits"\n\n[[parts]]\ndata = "cifar100"\n'
+    (tmp_path / "parts.toml").write_text(digits + parts)
+    result = shell.run("bench", "parts.toml", "--data", "digits", "--seed", "1", *options)
+    assert result.code == 0, result.stderr
+    assert "3 runs, 0 done" in result.stdout
+    assert "cifar100" not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -132,6 +143,9 @@ def test_a_dry_run_runs_nothing(grid: Path, tmp_path: Path, shell: Shell) -> Non
         (["mine.toml", "--quick"], "no quick form"),
         (["mine.toml", "--method", "gcce"], "there is no method 'gcce'"),
         (["mine.toml", "--set", "epoch=1"], "'epoch' is no parameter"),
+        (["mine.toml", "--data", "toy"], "data: grid 'mine' has no 'toy'. Use some of digits"),
+        (["mine.toml", "--rate", "0.35"], "rate: grid 'mine' has no 0.35. Use some of 0.3"),
+        (["mine.toml", "--seed", "2"], "seed: grid 'mine' has no 2. Use some of 0, 1"),
     ],
 )
 def test_mistakes(grid: Path, shell: Shell, arguments: list[str], message: str) -> None:

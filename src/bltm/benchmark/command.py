@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bltm.benchmark.choice import Choice
 from bltm.benchmark.engines import Engine, LocalEngine, RayEngine
 from bltm.benchmark.engines.local import processors
 from bltm.benchmark.forecast import forecast
-from bltm.benchmark.grid import BOUNDS, Grid, built_in_grids, load_grid
+from bltm.benchmark.grid import Grid, built_in_grids, load_grid
 from bltm.benchmark.progress import in_words, make_progress
 from bltm.benchmark.rows import read_rows
 from bltm.benchmark.runner import RESULTS, WORK, Standing, check_grid, run_grid, standing
-from bltm.benchmark.spec import FLOOR, RunSpec
 from bltm.core.errors import InputError
 from bltm.runs.estimate import duration
 
@@ -36,7 +36,7 @@ class BenchOptions:
     gpus: float = 0.0
     quick: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    methods: tuple[str, ...] = ()
+    choice: Choice = Choice()
     retry_failed: bool = False
     dry_run: bool = False
     quiet: bool = False
@@ -73,7 +73,7 @@ def run_bench(options: BenchOptions, say: Callable[[str], None]) -> BenchResult 
         Takes a line for the user.
     """
     grid = load_grid(options.grid, quick=options.quick, parameters=options.parameters)
-    grid = _selected(grid, options.methods)
+    grid = options.choice.of(grid)
     check_grid(grid)
     out = options.out or Path(f"{grid.name}-quick" if options.quick else grid.name)
     threads = options.threads or _threads(options.jobs)
@@ -104,25 +104,6 @@ def _threads(jobs: int) -> int:
     """Return the threads of a run: what the user's environment says, or the cores divided."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else max(1, processors() // jobs)
-
-
-def _selected(grid: Grid, methods: tuple[str, ...]) -> Grid:
-    """Return the grid with its bounds and these methods; one that it lacks is run on all cells."""
-    if not methods:
-        return grid
-    there = {run.method for run in grid.runs}
-    wanted = {*BOUNDS, *methods}
-    runs = [run for run in grid.runs if run.method in wanted]
-    for method in methods:
-        if method not in there:
-            floor = [run for run in grid.runs if run.method == FLOOR]
-            runs += [replace(run, method=method) for run in floor]
-    return replace(grid, runs=tuple(sorted(runs, key=lambda run: _place(run, grid))))
-
-
-def _place(run: RunSpec, grid: Grid) -> int:
-    """Return where the cell of a run comes in a grid."""
-    return next(number for number, other in enumerate(grid.runs) if other.cell == run.cell)
 
 
 def _make_engine(options: BenchOptions, threads: int) -> Engine:

@@ -41,6 +41,15 @@ def bench(
         list[str] | None,
         typer.Option("--method", help="Only this method, of the grid or not, and the bounds."),
     ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="Only this data set of the grid.")
+    ] = None,
+    rate: Annotated[
+        list[float] | None, typer.Option("--rate", help="Only this noise rate of the grid.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", help="Only this seed of the grid.")
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try runs again that failed.")
     ] = False,
@@ -52,6 +61,7 @@ def bench(
 ) -> None:
     """Run methods on noisy data sets and compare them; started again, it goes on."""
     with reported():
+        from bltm.benchmark.choice import Choice
         from bltm.benchmark.command import BenchOptions, list_grids, run_bench
         from bltm.core.errors import InputError
         from bltm.runs.config import parse_parameters
@@ -71,7 +81,9 @@ def bench(
             gpus=gpus,
             quick=quick,
             parameters=parse_parameters(set_ or []),
-            methods=tuple(method or ()),
+            choice=Choice(
+                tuple(method or ()), tuple(data or ()), tuple(rate or ()), tuple(seed or ())
+            ),
             retry_failed=retry_failed,
             dry_run=dry_run,
             quiet=quiet,
