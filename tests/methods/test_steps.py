@@ -9,14 +9,14 @@ import torch
 from torch import nn
 
 from bltm.core.records import Collected, Posterior
-from bltm.engine.batches import Batch
+from bltm.engine.batches import Batch, Moment
 from bltm.engine.correction import corrected_score, forward_step
 from bltm.engine.job import Job
 from bltm.engine.schedule import Schedule
 from bltm.engine.supervised import cross_entropy_step, fit_cross_entropy
 from bltm.engine.transition_model import TransitionModel, column_of_given_label
 from bltm.losses import transition_nll
-from bltm.methods.bltm.correct import correct, least_shares
+from bltm.methods.bltm.correct import correct, least_shares, recent
 from bltm.methods.bltm.learn_transition import learn_transition
 from bltm.methods.bltm.presets import DEFAULT, PAPER, Recipe
 from bltm.methods.bltm.revise import revise
@@ -218,6 +218,41 @@ def test_a_class_that_t_explains_away_is_kept_by_the_bound(
     fitted = correct(job, recipe, "stage", some_model(), start, columns).classifier
     share = float(torch.softmax(job.outputs(fitted), dim=1)[:, 2].mean())
     assert (share > 0.1) == kept, share
+
+
+def loss_on_right_labels(shares: tuple[float, ...]) -> float:
+    """Return the loss of a classifier that was trained with batches of four examples."""
+    job = tiny_job(n=120, validation=0.0)
+    columns = torch.eye(3).clamp_min(1e-4).log()[torch.from_numpy(job.data.labels)]
+    recipe = replace(
+        RECIPE, classifier=Schedule(20, 0.01, "adam", batch_size=4), least_shares=shares
+    )
+    classifier = correct(job, recipe, "stage", some_model(), None, columns).classifier
+    log_probs = job.outputs(classifier).log_softmax(dim=1)
+    labels = torch.from_numpy(job.data.labels)[:, None]
+    return float(-log_probs.gather(1, labels).mean())
+
+
+def test_a_class_that_small_batches_lack_by_chance_is_not_called_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bound is far below the share of any class, so it should not act."""
+    shares = (1 / 6,) * 3
+    alone = loss_on_right_labels(())
+    assert loss_on_right_labels(shares) == pytest.approx(alone, abs=0.01)
+    monkeypatch.setattr("bltm.methods.bltm.correct.ENOUGH", 0.1)
+    assert loss_on_right_labels(shares) > alone + 0.05
+
+
+@pytest.mark.parametrize("pace", [1.0, 0.3])
+def test_the_recent_mean_follows_the_batches(pace: float) -> None:
+    memory = {"predicted": torch.full((2,), torch.nan)}
+    expected = torch.zeros(2)
+    for number, mean in enumerate(torch.tensor([[0.2, 0.8], [0.6, 0.4], [1.0, 0.0]])):
+        expected = mean if number == 0 else (1 - pace) * expected + pace * mean
+        moment = Moment(epoch=number // 2, position=number % 2, memory=memory)
+        torch.testing.assert_close(recent(moment, mean, pace), expected)
+        torch.testing.assert_close(memory["predicted"], expected)
 
 
 @pytest.mark.parametrize("step", ["correct", "revise"])

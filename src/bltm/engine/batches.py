@@ -19,8 +19,8 @@ LEAST = 8
 class Moment:
     """Where training stands: epoch ``epoch`` of ``epochs``, batch ``position`` of ``positions``.
 
-    ``memory`` is what the stage remembers of single examples, one row for each of the N; it is
-    saved with the rest of the state, and steps may write to its rows.
+    ``memory`` is what the stage remembers, of single examples, one row for each of the N, or of all
+    together; it is saved with the rest of the state, and steps may write to it.
     """
 
     epoch: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from math import log
+from typing import Any
 
 import torch
 from torch import nn
@@ -28,6 +29,7 @@ def fit_corrected(
     step: Step | None = None,
     share: float = 1.0,
     columns: torch.Tensor | None = None,
+    **options: Any,
 ) -> Corrected:
     """Train a classifier of right labels with the transition fixed.
 
@@ -46,6 +48,8 @@ def fit_corrected(
     columns
         The columns of the given labels, shape (N, C), where they are not those of the transition
         but of others that have not seen the labels.
+    **options
+        Further fields of :class:`Stage`.
     """
     classifier = start_classifier(job, stage, start)
     if columns is None:
@@ -59,6 +63,7 @@ def fit_corrected(
         extras={
             "columns": towards_identity(columns, torch.from_numpy(job.data.labels), share),
         },
+        **options,
     )
     return Corrected(classifier, transition, columns)
 

@@ -42,7 +42,7 @@ class TrainState:
     best
         The weights selected so far.
     memory
-        State of a method for single examples, one row for each of the N examples.
+        What the stage remembers from step to step, of single examples or of all together.
     """
 
     modules: dict[str, nn.Module]

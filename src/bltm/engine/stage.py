@@ -42,8 +42,8 @@ class Stage:
     rates
         Factors on the learning rate of single modules.
     memory
-        What the stage remembers of single examples, as it is before the first step: tensors with
-        one row for each of the N examples.
+        What the stage remembers from step to step, as it is before the first one: tensors of single
+        examples, with one row for each of the N, or of all together.
     before_epoch
         Called before the first batch of each epoch; may change the memory.
     batches

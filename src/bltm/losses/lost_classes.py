@@ -11,18 +11,19 @@ import torch
 
 
 def lost_classes(probs: torch.Tensor, mean: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
-    """Return a loss for each sample, shape (B,), whose mean is ``Σ_j l_j max(0, log (l_j / m_j))``.
+    """Return ``Σ_j l_j max(0, log (l_j / m_j))`` for each sample, shape (B,).
 
     That is a divergence of the least shares l from the mean prediction m, of the classes that fall
-    short. The samples' values differ by the gradient only, which is that of their mean: so batches
-    can be summed in parts, and weighted.
+    short. Each sample has its own gradient, and the mean of these is that of the divergence: so
+    batches can be summed in parts, and weighted.
 
     Parameters
     ----------
     probs
         Of the classifier, shape (B, C).
     mean
-        Their mean over the batch, of all its parts and as weighted, shape (C,); no gradient.
+        Their mean over the batch, of all its parts and as weighted, or over more batches than this
+        one, shape (C,); no gradient.
     least
         The least share of each class, shape (C,).
 
@@ -36,4 +37,4 @@ def lost_classes(probs: torch.Tensor, mean: torch.Tensor, least: torch.Tensor) -
     """
     ratio = least / mean.clamp_min(1e-8)
     value = least @ ratio.log().clamp_min(0.0)
-    return value - (probs - mean) @ torch.where(ratio > 1.0, ratio, 0.0)
+    return value - (probs - probs.detach()) @ torch.where(ratio > 1.0, ratio, 0.0)

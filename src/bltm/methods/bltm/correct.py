@@ -10,13 +10,15 @@ others that went wrong. So each class is held to a least share of the prediction
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 
 from bltm.core.records import Posterior
-from bltm.engine.batches import Batch
-from bltm.engine.correction import fit_corrected, forward_step
+from bltm.engine.batches import Batch, Moment
+from bltm.engine.correction import fit_corrected
 from bltm.engine.devices import all_sum
 from bltm.engine.job import Job
 from bltm.engine.stage import Modules, Step
@@ -26,6 +28,10 @@ from bltm.methods.bltm.presets import Recipe
 
 # What the bound on lost classes counts in the loss, beside Eq. 5.
 WEIGHT = 0.8
+# So many examples for each class, on average, tell what is predicted. A batch that has fewer lacks
+# classes by chance, and is taken together with those before it.
+ENOUGH = 12
+PREDICTED = "predicted"
 
 
 def correct(
@@ -49,15 +55,19 @@ def correct(
     columns
         Columns of T*(x) that have not seen the labels, where ``redirect`` has made such.
     """
+    bounded: dict[str, Any] = {}
+    if recipe.least_shares:
+        memory = {PREDICTED: torch.zeros(job.data.n_classes)}
+        bounded = {"step": bounded_step(job, recipe), "memory": memory}
     return fit_corrected(
         job,
         stage,
         recipe.classifier,
         transition,
         warm,
-        bounded_step(job, recipe.least_shares) if recipe.least_shares else forward_step,
         share=recipe.correction,
         columns=columns,
+        **bounded,
     )
 
 
@@ -79,16 +89,30 @@ def least_shares(job: Job, recipe: Recipe, posterior: Posterior) -> tuple[float,
     return tuple((recipe.least_share * np.minimum(*shares)).tolist())
 
 
-def bounded_step(job: Job, shares: tuple[float, ...]) -> Step:
+def bounded_step(job: Job, recipe: Recipe) -> Step:
     """Return the step of Eq. 5 and of the bound that no class is lost."""
-    fabric, least = job.bench.fabric, torch.tensor(shares, device=job.bench.device)
+    fabric, least = job.bench.fabric, torch.tensor(recipe.least_shares, device=job.bench.device)
+    batch_size = recipe.classifier.fitted_to(len(job.split.train)).batch_size
+    pace = min(1.0, batch_size / (ENOUGH * job.data.n_classes))
 
     def step(modules: Modules, batch: Batch) -> torch.Tensor:
         logits = modules["classifier"](batch.x)
         probs = logits.softmax(dim=1)
         total = torch.cat([batch.weight @ probs.detach(), batch.weight.sum()[None]])
         total = all_sum(fabric, total)
-        lost = lost_classes(probs, total[:-1] / total[-1], least)
+        mean = recent(batch.moment, total[:-1] / total[-1], pace)
+        lost = lost_classes(probs, mean, least)
         return forward_nll(logits, batch.extras["columns"]) + WEIGHT * lost
 
     return step
+
+
+def recent(moment: Moment, mean: torch.Tensor, pace: float) -> torch.Tensor:
+    """Return the mean prediction of the last batches from that of a batch, shape (C,).
+
+    It moves towards that of each batch by a share of ``pace``, and starts with the first.
+    """
+    if moment.epoch > 0 or moment.position > 0:
+        mean = moment.memory[PREDICTED].to(mean.device).lerp(mean, pace)
+    moment.memory[PREDICTED] = mean
+    return mean
