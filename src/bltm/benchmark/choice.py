@@ -59,7 +59,7 @@ def _kept(grid: Grid, what: str, wanted: tuple[Any, ...], of_run: Callable[[RunS
         return grid
     known = list(dict.fromkeys(of_run(run) for run in grid.runs))
     if known == [None]:
-        raise InputError(what, f"grid '{grid.name}' has none", "Leave it out")
+        raise InputError(what, f"grid '{grid.name}' has none", "Leave it out.")
     for value in wanted:
         if value not in known:
             raise InputError(
