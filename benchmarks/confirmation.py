@@ -115,7 +115,10 @@ def _split(x: Any, y: Any, seed: int) -> Problem:
     return Problem(x, y, x_test, y_test)
 
 
-KEEL = ("letter", "penbased", "satimage", "magic")
+KEEL = (
+    *("letter", "penbased", "satimage", "magic"),
+    *("segment", "texture", "optdigits", "led7digit", "contraceptive", "marketing"),
+)
 # How a data set is made from a seed, and how many seeds it gets by default.
 DATA: dict[str, tuple[Callable[[int, argparse.Namespace], Problem], int]] = {
     "iris": (partial(split_rows, load_iris), 5),
