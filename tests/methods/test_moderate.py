@@ -28,7 +28,8 @@ def fit_of_noise(
 ) -> tuple[Job, Posterior, torch.Tensor]:
     """A classifier whose logits are its inputs, and labels that flip in pairs or by its doubt.
 
-    ``silent`` gives weight to half of the examples only, whose labels follow the doubt.
+    ``silent`` gives weight to half of the examples only, whose labels follow the doubt. With
+    ``kind`` "both" two labels of five follow the doubt, and half of T explains all about as well.
     """
     rng = np.random.default_rng(0)
     n, c = held_out + 10, len(flips)
@@ -36,6 +37,7 @@ def fit_of_noise(
     f = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
     doubt = np.exp(x / 2) / np.exp(x / 2).sum(axis=1, keepdims=True)
     by_doubt = np.full(n, kind == "doubt") | (silent & (np.arange(n) % 2 == 0))
+    by_doubt |= (kind == "both") & (np.arange(n) % 5 > 2)
     noisy = np.where(by_doubt[:, None], doubt, f @ flips)
     labels = (noisy.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, c - 1)
     weights = by_doubt.astype(float) if silent else None
@@ -50,6 +52,15 @@ def fit_of_noise(
 @pytest.mark.parametrize(("kind", "share"), [("pairs", 1.0), ("doubt", 0.5)])
 def test_held_out_labels_decide(kind: str, share: float) -> None:
     assert moderate(*fit_of_noise(kind)) == share
+
+
+def test_what_many_labels_tell_for_sure_may_be_next_to_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = fit_of_noise("both", held_out=50_000)
+    assert moderate(*given) == 0.5
+    monkeypatch.setattr("bltm.methods.bltm.moderate.LEAST_LOSS", 0.0)
+    assert moderate(*given) == 1.0
 
 
 def test_weights_count() -> None:

@@ -9,7 +9,8 @@ Which of the two it is shows in noisy labels that the classifier of the first ro
 and in the T*(x) that was learned with it for the second: the better T*(x) is known, the more half
 of it loses. With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is
 compared for ``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as
-the best share, half of the correction is left to f's own doubt.
+the best share, half of the correction is left to f's own doubt. Labels that are wrong where
+examples are hard are told a little better by the whole, too, and with many of them that is sure.
 
 Between two classes flips go where the doubt goes, and half is right unless many labels say
 otherwise. Even they are not heard where T*(x) gives both classes nearly the same labels: either
@@ -32,6 +33,9 @@ SHARES = (WHOLE, 0.75, HALF)
 TEMPERATURES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
 # Standard errors by which held-out labels have to speak against half of the correction.
 AGAINST = 2.0
+# Nats a label that half has to lose besides, unless there are two classes. It loses more where
+# flips do not follow f's doubt; but between two classes a flip goes where the doubt goes.
+LEAST_LOSS = 0.0125
 # With fewer labels nothing would speak against it.
 LEAST_LABELS = 800
 # How much likelier, on average, the given label has to be of one of two classes than of the other.
@@ -61,7 +65,9 @@ def moderate(job: Job, belief: Posterior, columns: torch.Tensor) -> float:
     weights = torch.from_numpy(job.data.weights[held_out])
     found = {s: _best_softened(log_probs, columns, labels, weights, s) for s in SHARES}
     best = min(found.values(), key=lambda judged: judged.mean)
-    return WHOLE if found[HALF].worse_than(best, AGAINST) else HALF
+    enough = LEAST_LOSS if job.data.n_classes > 2 else 0.0
+    lost = found[HALF].mean - best.mean
+    return WHOLE if lost > enough and found[HALF].worse_than(best, AGAINST) else HALF
 
 
 def _best_softened(
