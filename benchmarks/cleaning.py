@@ -18,7 +18,6 @@ Methods see examples and noisy labels of the training part only.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 import warnings
@@ -129,12 +128,10 @@ def run(problem: Problem) -> None:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return mean and spread over seeds for each data set and rate, as Markdown."""
     found = {(CLEANLAB, r["data"], r["rate"], r["seed"]): r["accuracy"] for r in rows}
-    noisy = {confirmation.NOISY: "cross-entropy"}
     for row in read_rows(confirmation.RESULTS):
-        method = noisy.get(row["method"], row["method"])
+        method = "cross-entropy" if row["method"] == confirmation.NOISY else row["method"]
         found[method, row["data"], row["rate"], row["seed"]] = row["accuracy"]
-    for line in GRID_ROWS.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(GRID_ROWS):
         spec = row["spec"]
         key = spec["method"], spec["data"], spec["rate"], spec["seed"]
         found[key] = row["figures"]["accuracy"]

@@ -60,3 +60,6 @@ def test_data_that_is_noisy_by_itself_has_no_rate_to_choose() -> None:
     values = {"data": "toy", "noise": "none", "seeds": [0], "methods": ["bltm"]}
     with pytest.raises(InputError, match="rate: grid 'mine' has none. Leave it out"):
         Choice(rates=(0.2,)).of(parse_grid(values, "mine"))
+    mixed = {**values, "parts": [{}, {"noise": "instance", "rates": [0.4]}]}
+    with pytest.raises(InputError, match=r"has no 0.2. Use some of 0.4\.$"):
+        Choice(rates=(0.2,)).of(parse_grid(mixed, "mine"))

@@ -57,8 +57,8 @@ def _kept(grid: Grid, what: str, wanted: tuple[Any, ...], of_run: Callable[[RunS
     """Return the grid with the runs of which something is wanted; what it lacks is refused."""
     if not wanted:
         return grid
-    known = list(dict.fromkeys(of_run(run) for run in grid.runs))
-    if known == [None]:
+    known = [value for value in dict.fromkeys(map(of_run, grid.runs)) if value is not None]
+    if not known:
         raise InputError(what, f"grid '{grid.name}' has none", "Leave it out.")
     for value in wanted:
         if value not in known:

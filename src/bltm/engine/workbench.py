@@ -39,8 +39,8 @@ class Outcome:
     """What a training stage did: epochs, the one selected, its figures, and the examples seen.
 
     Examples are counted for each network that they train. ``lr`` is the learning rate, None in
-    stages that an earlier version left. ``memory`` is what the stage remembered of single examples
-    when its last epoch ended; only its caller gets it.
+    stages that an earlier version left. ``memory`` is what the stage remembered when its last epoch
+    ended; only its caller gets it.
     """
 
     stage: str

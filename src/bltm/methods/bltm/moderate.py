@@ -10,7 +10,8 @@ and in the T*(x) that was learned with it for the second: the better T*(x) is kn
 of it loses. With f softened by a temperature τ, ``log (f^(1/τ)(x) · T_s(x))[noisy label]`` is
 compared for ``T_s = (1 - s) I + s T*(x)``, each with its best τ: where s = ½ does about as well as
 the best share, half of the correction is left to f's own doubt. Labels that are wrong where
-examples are hard are told a little better by the whole, too, and with many of them that is sure.
+examples are hard are told a little better by the whole, too, and with many of them that is sure;
+so half has to lose more than a little.
 
 Between two classes flips go where the doubt goes, and half is right unless many labels say
 otherwise. Even they are not heard where T*(x) gives both classes nearly the same labels: either
