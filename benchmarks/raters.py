@@ -1,14 +1,16 @@
-"""Labels as careless people give them: BLTM-V and its audit beside cross-entropy.
+"""Labels as careless people give them, and as people gave them: BLTM-V and its audit.
 
 CIFAR-10, training and development images from the training files. Three raters label each image and
 a wrong label is taken if there is one, as in the "worse" labels that people gave to these images
 (Wei et al. 2022), whose published rates are matched: a single rater is wrong in 17.6 %, and his
 labels alone are those of ``--raters 1``. Raters err where a network of other images is in doubt;
 half of their wrong labels follow its doubt about the image, half the doubt about images of that
-class. Each row of the results is one data set. Rows that are there are not made again::
+class. Instead of a number of raters a set of CIFAR-10N can be named: labels that people gave. Each
+row of the results is one data set. Rows that are there are not made again::
 
     python benchmarks/raters.py --seeds 201 202 203
     python benchmarks/raters.py --seeds 231 232 --raters 1 --images 10000 --augment flip
+    python benchmarks/raters.py --seeds 0 1 2 --raters worse --augment flip
     python benchmarks/raters.py --table
 
 Methods see images and given labels alone. ``self-confidence``, ``margin`` and ``entropy`` rank by
@@ -91,12 +93,26 @@ def rate_images(seed: int, images: int, raters: int = RATERS) -> Rated:
     return Rated(replace(train, labels=labels), right, held_out)
 
 
-def run(seed: int, images: int, augment: str, raters: int) -> None:
+def take_images(seed: int, images: int, label_set: str) -> Rated:
+    """Take images of CIFAR-10 with labels that people gave them."""
+    bundle = load_dataset(f"cifar10n-{label_set}")
+    right, first_held_out = bundle.label_sets["clean"], len(bundle.train) - HELD_OUT
+    order = stream(seed, "raters", "images").permutation(first_held_out)
+    chosen, held_out = np.sort(order[:images]), np.arange(first_held_out, len(right))
+    judges = replace(bundle.train.take(held_out), labels=right[held_out])
+    return Rated(bundle.train.take(chosen), right[chosen], judges)
+
+
+def run(seed: int, images: int, augment: str, raters: int | str) -> None:
     """Fit all methods to one data set, except if its row is there."""
     what = {"seed": seed, "images": images, "augment": augment, "raters": raters}
     if any(what.items() <= row.items() for row in read_rows(RESULTS)):
         return
-    rated = rate_images(seed, images, raters)
+    rated = (
+        take_images(seed, images, raters)
+        if isinstance(raters, str)
+        else rate_images(seed, images, raters)
+    )
     started = time.perf_counter()
     settings: dict[str, Any] = {"net": "compact", "augment": augment, "random_state": seed}
     clean = CrossEntropyClassifier(**settings)
@@ -141,7 +157,7 @@ def judged(model: Any, rated: Rated) -> dict[str, float]:
     }
 
 
-def table(rows: list[dict[str, Any]], images: int, augment: str, raters: int = RATERS) -> str:
+def table(rows: list[dict[str, Any]], images: int, augment: str, raters: int | str = RATERS) -> str:
     """Return means over seeds, as Markdown."""
     here = {"images": images, "augment": augment, "raters": raters}
     rows = [row for row in rows if here.items() <= row.items()]
@@ -163,7 +179,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[201, 202, 203])
     parser.add_argument("--images", type=int, default=20_000, help="number of training images")
     parser.add_argument("--augment", default="none", help="how images are changed in training")
-    parser.add_argument("--raters", type=int, default=RATERS, help="number who label each image")
+    parser.add_argument(
+        "--raters",
+        type=lambda text: int(text) if text.isdigit() else text,
+        default=RATERS,
+        help="number who label each image, or a set of labels of CIFAR-10N such as worse",
+    )
     parser.add_argument("--table", action="store_true", help="print the table and run nothing")
     options = parser.parse_args()
     if not options.table:

@@ -58,7 +58,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("networks", "recipe/classifier.md", lambda m: m.table(rows_of(m))),
         ("moderation", "recipe/human-labels.md", lambda m: m.table(rows_of(m))),
         ("threshold", "recipe/transition.md", lambda m: m.tables(rows_of(m))),
-        ("tuning", "recipe/rivals.md", lambda m: m.table(rows_of(m))),
+        ("tuning", "recipe/rivals.md", lambda m: m.tables(rows_of(m))),
         ("cleaning", "recipe/rivals.md", lambda m: m.table(rows_of(m))),
         ("steps", "recipe/posterior.md", lambda m: m.table(rows_of(m, "averaged.jsonl"))),
         ("steps", "recipe/lost-classes.md", lambda m: m.table(rows_of(m, "bounded.jsonl"))),
