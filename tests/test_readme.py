@@ -55,6 +55,11 @@ def test_python_example_runs(tmp_path: Path) -> None:
         ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 20_000, "none")),
         ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 20_000, "flip")),
         ("raters", "recipe/human-labels.md", lambda m: m.table(rows_of(m), 10_000, "flip", 1)),
+        (
+            "raters",
+            "recipe/human-labels.md",
+            lambda m: m.table(rows_of(m), 20_000, "flip", "worse"),
+        ),
         ("networks", "recipe/classifier.md", lambda m: m.table(rows_of(m))),
         ("moderation", "recipe/human-labels.md", lambda m: m.table(rows_of(m))),
         ("threshold", "recipe/transition.md", lambda m: m.tables(rows_of(m))),

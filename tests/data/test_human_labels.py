@@ -225,7 +225,8 @@ def small_places(root: Path):
 
 @pytest.mark.skipif(is_missing("cifar10n-worse"), reason="CIFAR-10N is not there")
 def test_cifar10n_itself_has_the_published_noise_rates() -> None:
-    rates = {"aggre": 9.03, "random1": 17.23, "random2": 18.12, "random3": 17.64, "worse": 40.21}
+    # The authors' paper has 9.03 for the majority, their file 9.01.
+    rates = {"aggre": 9.01, "random1": 17.23, "random2": 18.12, "random3": 17.64, "worse": 40.21}
     bundle = load_real("cifar10n-aggre")
     sets = {**bundle.label_sets, "aggre": bundle.train.labels}
     for name, rate in rates.items():
