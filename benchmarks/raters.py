@@ -10,7 +10,7 @@ row of the results is one data set. Rows that are there are not made again::
 
     python benchmarks/raters.py --seeds 201 202 203
     python benchmarks/raters.py --seeds 231 232 --raters 1 --images 10000 --augment flip
-    python benchmarks/raters.py --seeds 0 1 2 --raters worse --augment flip
+    python benchmarks/raters.py --seeds 0 1 --raters worse --augment flip
     python benchmarks/raters.py --table
 
 Methods see images and given labels alone. ``self-confidence``, ``margin`` and ``entropy`` rank by
@@ -72,8 +72,7 @@ class Rated(NamedTuple):
 def rate_images(seed: int, images: int, raters: int = RATERS) -> Rated:
     """Let raters label images of CIFAR-10."""
     files = load_dataset("cifar10").train
-    first_held_out = len(files) - HELD_OUT
-    order = stream(seed, "raters", "images").permutation(first_held_out)
+    order, held_out = draw(seed, len(files))
     train, others = files.take(np.sort(order[:images])), files.take(order[-OTHERS:])
     right = np.asarray(train.labels)
     rater = CrossEntropyClassifier(net="compact", epochs=RATER_EPOCHS, random_state=seed)
@@ -89,18 +88,22 @@ def rate_images(seed: int, images: int, raters: int = RATERS) -> Rated:
     rows = (1.0 - any_wrong) * np.eye(CLASSES)[right]
     rows += any_wrong * (doubt + of_class[right]) / 2
     labels = sample_rows(rows, stream(seed, "raters", "labels"))
-    held_out = files.take(range(first_held_out, len(files)))
-    return Rated(replace(train, labels=labels), right, held_out)
+    return Rated(replace(train, labels=labels), right, files.take(held_out))
 
 
 def take_images(seed: int, images: int, label_set: str) -> Rated:
     """Take images of CIFAR-10 with labels that people gave them."""
     bundle = load_dataset(f"cifar10n-{label_set}")
-    right, first_held_out = bundle.label_sets["clean"], len(bundle.train) - HELD_OUT
-    order = stream(seed, "raters", "images").permutation(first_held_out)
-    chosen, held_out = np.sort(order[:images]), np.arange(first_held_out, len(right))
-    judges = replace(bundle.train.take(held_out), labels=right[held_out])
-    return Rated(bundle.train.take(chosen), right[chosen], judges)
+    noisy, right = bundle.train, bundle.label_sets["clean"]
+    order, held_out = draw(seed, len(noisy))
+    chosen = np.sort(order[:images])
+    return Rated(noisy.take(chosen), right[chosen], replace(noisy, labels=right).take(held_out))
+
+
+def draw(seed: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return images to learn from, in random order, and the last ones, to judge by."""
+    shown = stream(seed, "raters", "images").permutation(n - HELD_OUT)
+    return shown, np.arange(n - HELD_OUT, n)
 
 
 def run(seed: int, images: int, augment: str, raters: int | str) -> None:

@@ -1,11 +1,11 @@
 """How far the methods that BLTM is compared with get when they are tuned.
 
 Every method has its default and six more settings, its own parameters and the learning rate, and
-the three that come nearest have six more of both at once. They are judged by the *right* labels of
-images to develop with, which no user has, so the best is more than a user could find; BLTM-V takes
-part with its default alone. Images are training images of Fashion-MNIST with 20 or 40 %
-instance-dependent noise, or of CIFAR-10, mirrored at random, with the "worse" labels that people
-gave them; 10,000 to learn from and 10,000 to judge by.
+three of those that come nearest have six more of both at once. They are judged by the *right*
+labels of images to develop with, which no user has, so the best is more than a user could find;
+BLTM-V takes part with its default alone. Images are training images of Fashion-MNIST with 20 or
+40 % instance-dependent noise, or of CIFAR-10, mirrored at random, with the "worse" labels that
+people gave them; 10,000 to learn from and 10,000 to judge by.
 Rows that are there are not run again, and several processes can take different methods::
 
     python benchmarks/tuning.py
@@ -19,18 +19,15 @@ import argparse
 import time
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from bltm.core.errors import CollapseWarning, CoverageWarning
+from bltm.data.source import as_source
 from bltm.methods.registry import make_method
 from bltm.noise import make_noise
-from embed import Problem
 from harness import append_row, read_rows
 from held_out import PICTURES, pictures
-from raters import take_images
+from raters import Rated, accuracy, take_images
 
 RESULTS = Path(__file__).parent / "results" / "tuning.jsonl"
 RATES = {"fashion-mnist-20": 0.2, "fashion-mnist-40": 0.4}
@@ -131,18 +128,6 @@ TRIALS: dict[str, list[Settings]] = {
 }
 
 
-class Noisy(NamedTuple):
-    """Images with their right labels, and the labels that methods get."""
-
-    problem: Problem
-    given: NDArray[Any]
-
-    @property
-    def rate(self) -> float:
-        """Return the share of labels that are wrong."""
-        return float((self.given != self.problem.y).mean())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--methods", nargs="+", choices=TRIALS, default=list(TRIALS))
@@ -158,13 +143,13 @@ def main() -> None:
 
 def run(data: str, options: argparse.Namespace) -> None:
     """Fit the methods with all their settings to one noisy data set, except where rows are."""
-    noisy = people() if data == PEOPLE else corrupted(RATES[data])
+    rated = take_images(SEED, PICTURES, "worse") if data == PEOPLE else corrupted(RATES[data])
     for method in options.methods:
         for settings in ({}, *TRIALS[method]):
             trial = {"method": method, "data": data, "settings": settings}
             if any(trial.items() <= row.items() for row in read_rows(options.results)):
                 continue
-            known = {"noise_rate": noisy.rate} if "noise_rate" in settings else {}
+            known = {"noise_rate": float(rated.wrong.mean())} if "noise_rate" in settings else {}
             # DivideMix changes images as it is.
             mirrored = {"augment": "flip"} if data == PEOPLE and method != "dividemix" else {}
             estimator = make_method(
@@ -174,29 +159,21 @@ def run(data: str, options: argparse.Namespace) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CoverageWarning)
                 warnings.simplefilter("ignore", CollapseWarning)
-                estimator.fit(noisy.problem.x, noisy.given)
-            accuracy = float(estimator.score(noisy.problem.x_test, noisy.problem.y_test))
+                estimator.fit_source(rated.noisy)
             figures = {
-                "accuracy": accuracy,
+                "accuracy": accuracy(estimator, rated),
                 "passes": estimator.findings_["passes"],
                 "seconds": time.perf_counter() - started,
             }
             append_row(options.results, {**trial, **figures})
-            print(f"{method} {settings} on {data}: {accuracy:.1%}", flush=True)
+            print(f"{method} {settings} on {data}: {figures['accuracy']:.1%}", flush=True)
 
 
-def corrupted(rate: float) -> Noisy:
+def corrupted(rate: float) -> Rated:
     """Return Fashion-MNIST with instance-dependent noise."""
-    problem = pictures(SEED)
-    return Noisy(problem, make_noise(problem.x, problem.y, "instance", rate, SEED).y_noisy)
-
-
-def people() -> Noisy:
-    """Return CIFAR-10 with labels that people gave."""
-    rated = take_images(SEED, PICTURES, PEOPLE.removeprefix("cifar10n-"))
-    shown, judged = (np.asarray(source.inputs) for source in (rated.noisy, rated.held_out))
-    right, given = np.asarray(rated.held_out.labels), np.asarray(rated.noisy.labels)
-    return Noisy(Problem(shown, rated.right, judged, right), given)
+    x, y, x_test, y_test = pictures(SEED)
+    given = make_noise(x, y, "instance", rate, SEED).y_noisy
+    return Rated(as_source(x, given), y, as_source(x_test, y_test))
 
 
 def tables(rows: list[dict[str, Any]]) -> str:
